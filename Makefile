@@ -1,0 +1,45 @@
+# EvalStudio: make help lists what there is to do.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+BIN := .venv/bin
+
+.PHONY: help setup demo test soak lint format bench lock clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: ## Make .venv and install everything needed
+	@scripts/setup
+
+demo: setup ## Evaluate a small recorded conversation, no key needed
+	@$(BIN)/python examples/demo.py
+
+test: setup lint ## Check and test everything, reduced sizes
+	@$(BIN)/python -m pytest -m "not soak"
+
+soak: setup ## The full-size fault, load and growth tests
+	@$(BIN)/python -m pytest -m soak -s
+
+lint: setup ## Format check, lint, strict types, doors between rooms
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/basedpyright --warnings
+	@$(BIN)/lint-imports --no-cache | tail -n 4
+
+format: setup ## Format the code
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+bench: setup ## Speed as ratios against raw floors, in one run
+	@$(BIN)/python -m benchmarks
+
+lock: ## Resolve the dependencies anew into requirements.lock
+	@[ -x $(BIN)/uv ] || scripts/setup
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+		--upgrade --quiet -o requirements.lock
+
+clean: ## Remove what the commands above made
+	@rm -rf .venv dist build .hypothesis .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

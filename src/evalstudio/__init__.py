@@ -1,0 +1,77 @@
+"""EvalStudio: is the agent good enough, and did the last change make it better or worse?
+
+The names plugin authors and library users need. Each is imported on first use, so that importing the
+package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .connectors.contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+    from .evaluators.aggregate import run_evaluators
+    from .evaluators.contract import EvaluationResult, EvaluatorContext
+    from .evaluators.criteria import EvaluationCriteria
+    from .evaluators.definition import define_evaluator
+    from .messages import ContentBlock, Message, TokensUsage, ToolCall, text_of
+    from .plugins import Plugin, PluginRegistry, create_registry, load_plugins
+
+_HOME = {
+    "ConnectorContext": "connectors.contract",
+    "ConnectorError": "connectors.contract",
+    "ConnectorResponse": "connectors.contract",
+    "ContentBlock": "messages",
+    "EvaluationCriteria": "evaluators.criteria",
+    "EvaluationResult": "evaluators.contract",
+    "EvaluatorContext": "evaluators.contract",
+    "Message": "messages",
+    "Plugin": "plugins",
+    "PluginRegistry": "plugins",
+    "TokensUsage": "messages",
+    "ToolCall": "messages",
+    "create_registry": "plugins",
+    "define_connector": "connectors.contract",
+    "define_evaluator": "evaluators.definition",
+    "load_plugins": "plugins",
+    "run_evaluators": "evaluators.aggregate",
+    "text_of": "messages",
+}
+
+__all__ = [
+    "ConnectorContext",
+    "ConnectorError",
+    "ConnectorResponse",
+    "ContentBlock",
+    "EvaluationCriteria",
+    "EvaluationResult",
+    "EvaluatorContext",
+    "Message",
+    "Plugin",
+    "PluginRegistry",
+    "TokensUsage",
+    "ToolCall",
+    "__version__",
+    "create_registry",
+    "define_connector",
+    "define_evaluator",
+    "load_plugins",
+    "run_evaluators",
+    "text_of",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,32 @@
+"""The command line. ``main`` is what the ``evalstudio`` command runs."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's becomes one message and exit code 2."""
+    from .app import app
+
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark, not a traceback.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except Exception as error:
+        if not _is_for_the_user(error):
+            raise
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _is_for_the_user(error: Exception) -> bool:
+    # Imported here so that commands that never fail do not pay for it.
+    from ..configs import InvalidConfig
+    from ..files import ConfigError
+    from ..plugins import PluginError
+
+    return isinstance(error, PluginError | ConfigError | InvalidConfig)

@@ -1,0 +1,54 @@
+"""What the commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+
+# Where room is short the columns in the middle are kept narrow, for the sake of the last.
+_NARROW = 10
+_LONGEST_WORD = 20
+
+
+def print_json(value: Any) -> None:
+    """JSON as it is: never wrapped, never coloured."""
+    import orjson
+
+    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table that fits the terminal. The first column is kept whole, the last has most room to wrap in."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    cells = list(rows)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
+    table.padding = (0, 1, 0, 0)
+    widths = [max(map(len, texts)) for texts in zip(columns, *cells, strict=True)]
+    tight = sum(widths) + 2 * (len(widths) - 1) > console.width
+    for place, column in enumerate(columns):
+        whole = place == 0 and widths[0] <= console.width // 2
+        narrow = tight and 0 < place < len(columns) - 1
+        most = max(_NARROW, *(_longest_word(row[place]) for row in cells)) if narrow else None
+        table.add_column(column, no_wrap=whole, overflow="fold", max_width=most)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    console.print()
+
+
+def _longest_word(text: str) -> int:
+    return min(max(map(len, text.split()), default=0), _LONGEST_WORD)
+
+
+def fail(message: str) -> typer.Exit:
+    """Say what is wrong and leave with exit code 2: ``raise fail(...)``."""
+    print(f"Error: {message}", file=sys.stderr)
+    return typer.Exit(2)

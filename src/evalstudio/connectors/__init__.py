@@ -1,0 +1,1 @@
+"""Connectors: the only room that talks to agents."""

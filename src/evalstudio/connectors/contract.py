@@ -1,0 +1,164 @@
+"""What a connector sees and what it answers, and how a function becomes a connector.
+
+A connector carries the conversation to one agent and brings back only what the agent added, in OpenAI's
+shape. Hooks beside it test it, prepare a run, read the agent's end state, and release what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
+from ..messages import Message, TokensUsage
+from ..schemas import Schema
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+C = TypeVar("C")
+Headers = Mapping[str, str]
+
+
+class ConnectorError(Exception):
+    """The agent could not be reached or did not answer as it should."""
+
+
+@dataclass(slots=True, frozen=True)
+class ConnectorSettings(Generic[C]):
+    """Where the agent is and how to call it."""
+
+    config: C
+    base_url: str = ""
+    headers: Headers = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class RunInfo:
+    """The run a call belongs to. ``thread_id`` is the agent's own, once it has one."""
+
+    id: str
+    thread_id: str | None = None
+    turn: int = 1
+    thread_message_count: int = 0
+
+
+@dataclass(slots=True)
+class ConnectorContext(Generic[C]):
+    """What a connector sees on one call."""
+
+    connector: ConnectorSettings[C]
+    messages: list[Message]
+    new_messages: list[Message]
+    run: RunInfo
+    extra_headers: Headers = field(default_factory=dict[str, str])
+    _http: ClientSession | None = None
+
+    @property
+    def config(self) -> C:
+        return self.connector.config
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The connector's headers with the persona's over them, names compared without case."""
+        merged = {name.lower(): (name, value) for name, value in self.connector.headers.items()}
+        merged |= {name.lower(): (name, value) for name, value in self.extra_headers.items()}
+        return dict(merged.values())
+
+    @property
+    def http(self) -> ClientSession:
+        """A pooled client shared by all calls."""
+        if self._http is None:
+            raise ConnectorError("no HTTP client is open here")
+        return self._http
+
+
+@dataclass(slots=True)
+class ConnectorResponse:
+    """What the agent added: only the new messages."""
+
+    messages: Sequence[Message | Mapping[str, Any]]
+    latency_ms: float | None = None
+    tokens_usage: TokensUsage | Mapping[str, Any] | None = None
+    thread_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+Returned = ConnectorResponse | str | Message
+Invoke = Callable[[ConnectorContext[Any]], Returned | Awaitable[Returned]]
+Hook = Callable[[ConnectorContext[Any]], Any]
+
+
+@dataclass(slots=True)
+class ConnectorDefinition:
+    """A kind of connector: what it is called, what it needs, the function that calls the agent, its hooks."""
+
+    type: str
+    function: Invoke
+    label: str
+    description: str = ""
+    config: ConfigShape = field(default_factory=lambda: ConfigShape(None))
+    module: str = ""
+    test_hook: Hook | None = None
+    setup_hook: Hook | None = None
+    state_hook: Hook | None = None
+    close_hook: Callable[[], Any] | None = None
+
+    def __call__(self, ctx: ConnectorContext[Any]) -> Any:
+        return self.function(ctx)
+
+    def test(self, hook: Hook) -> Hook:
+        """Says whether the agent is there; without it a one-message call does."""
+        self.test_hook = hook
+        return hook
+
+    def setup(self, hook: Hook) -> Hook:
+        """Runs before a run: reset a sandbox, seed data."""
+        self.setup_hook = hook
+        return hook
+
+    def state(self, hook: Hook) -> Hook:
+        """Runs after a run and answers the agent's end state, a dict."""
+        self.state_hook = hook
+        return hook
+
+    def close(self, hook: Callable[[], Any]) -> Callable[[], Any]:
+        """Releases what the connector holds."""
+        self.close_hook = hook
+        return hook
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "label": self.label,
+            "description": self.description,
+            "configSchema": self.config.schema,
+        }
+
+
+def define_connector(
+    type: str | None = None,  # noqa: A002
+    *,
+    label: str | None = None,
+    description: str | None = None,
+    config: type[BaseModel] | Schema | None = None,
+) -> Callable[[Invoke], ConnectorDefinition]:
+    """Make a connector of a function. What is not given is read off the function itself."""
+    names = locals_of_caller()
+
+    def define(function: Invoke) -> ConnectorDefinition:
+        name = type_of(function, type)
+        shape = config if config is not None else config_of(function, ConnectorContext, names)
+        return ConnectorDefinition(
+            type=name,
+            function=function,
+            label=label or label_from(name),
+            description=description or first_paragraph(function),
+            config=ConfigShape(shape),
+            module=function.__module__,
+        )
+
+    return define

@@ -1,0 +1,249 @@
+"""From turn results to a verdict: gates, effective results, score, metrics and the turn decision.
+
+Pure functions of their arguments. The turn loop feeds them; nothing here waits or stores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from .contract import Fault, Gate, Reduce, TurnFacts
+from .criteria import Coverage, Judged, weigh
+from .definition import Entry
+from .running import EvaluatorResult, run_turn
+
+Outcome = Literal["pass", "fail", "error"]
+EndedBy = Literal["failure", "success", "script", "user", "limit"]
+Turns = Sequence[Sequence[EvaluatorResult]]
+
+ALL_PASSED = "All evaluators passed"
+NO_ASSERTIONS = "No assertions"
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What could come after this turn, as far as the conversation knows."""
+
+    script_left: bool = False
+    blocked_by: Literal["script", "user", "limit"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the conversation is over after a turn, and what ended it."""
+
+    over: bool
+    ended_by: EndedBy | None = None
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a run, a turn or a record comes to."""
+
+    outcome: Outcome
+    reason: str
+    score: float | None = None
+    fault: Fault | None = None
+    evaluator_results: list[EvaluatorResult] = field(default_factory=list[EvaluatorResult])
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    asserted: bool = True
+    overall_score: float | None = None
+    coverage: Coverage | None = None
+
+    @property
+    def success(self) -> bool:
+        return self.outcome == "pass"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "success": self.success,
+            "outcome": self.outcome,
+            "fault": self.fault,
+            "score": self.score,
+            "overallScore": self.overall_score,
+            "reason": self.reason,
+            "evaluatorResults": [result.to_json() for result in self.evaluator_results],
+            "metrics": self.metrics,
+            "coverage": self.coverage.to_json() if self.coverage else None,
+        }
+
+
+def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
+    """The entries to run after the next turn: no ``finally`` ones, no ``eventually`` that has held."""
+    return [
+        entry
+        for entry in entries
+        if entry.gate != "finally" and not (entry.gate == "eventually" and has_held(entry, turns))
+    ]
+
+
+def has_held(entry: Entry, turns: Turns) -> bool:
+    """Whether every latch of an ``eventually`` assertion has held on some turn."""
+    latches = _latches(entry, turns)
+    return bool(latches) and all(any(r.holds for r in results) for results in latches.values())
+
+
+def mark_pending(results: Iterable[EvaluatorResult]) -> None:
+    """An ``eventually`` assertion that has not held yet is pending, not failed."""
+    for result in results:
+        if result.kind == "assertion" and result.gate == "eventually" and result.failed:
+            result.pending = not result.decisive
+
+
+def decide(
+    entries: Sequence[Entry], turns: Turns, outlook: Outlook, *, stop_on_failure: bool = True
+) -> Decision:
+    """The decision after a turn. ``turns`` holds the results of every turn so far."""
+    last = turns[-1] if turns else ()
+    if stop_on_failure and any(_breaks(result) for result in last):
+        return Decision(True, "failure")
+    if not outlook.script_left:
+        awaited = [e for e in entries if e.kind == "assertion" and e.gate == "eventually"]
+        if awaited and all(has_held(entry, turns) for entry in awaited):
+            return Decision(True, "success")
+        if any(r.decisive and r.holds for results in turns for r in results if r.kind == "assertion"):
+            return Decision(True, "success")
+    if outlook.blocked_by is not None:
+        return Decision(True, outlook.blocked_by)
+    return Decision(False)
+
+
+def _breaks(result: EvaluatorResult) -> bool:
+    return result.kind == "assertion" and result.failed and (result.gate == "always" or result.decisive)
+
+
+def conclude(
+    entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None, *, gates: bool = True
+) -> Verdict:
+    """The verdict over a finished conversation; the last item of ``turns`` holds the final results.
+
+    Without ``gates`` every assertion must hold as it stands, as for a single turn or record.
+    """
+    shown: list[EvaluatorResult] = []
+    assertions: list[EvaluatorResult] = []
+    metrics: dict[str, float] = {}
+    for entry in entries:
+        if entry.kind == "metric":
+            if (measured := _reduced(entry, turns)) is not None:
+                shown.append(measured)
+                if measured.value is not None and not measured.metadata.get("missing"):
+                    metrics[entry.key] = measured.value
+        else:
+            found = effective(entry, turns, entry.gate if gates else "finally")
+            shown += found
+            assertions += found
+    verdict = _verdict(assertions)
+    verdict.evaluator_results = shown
+    verdict.metrics = metrics
+    if facts is not None and facts.criteria:
+        judged = [
+            Judged(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
+            for r in shown
+            if r.criterion_name is not None
+        ]
+        verdict.overall_score, _, verdict.coverage = weigh(judged, facts.criteria)
+    return verdict
+
+
+def _verdict(assertions: Sequence[EvaluatorResult]) -> Verdict:
+    counted = [result for result in assertions if not result.skipped]
+    failures = sorted((r for r in counted if r.failed), key=lambda r: r.turn)
+    errors = sorted((r for r in counted if r.error is not None), key=lambda r: r.turn)
+    if failures:
+        first = failures[0]
+        return Verdict("fail", first.reason or f"{first.label} failed", _score(counted))
+    if errors:
+        return Verdict("error", errors[0].reason, fault=errors[0].fault)
+    if not counted:
+        return Verdict("pass", NO_ASSERTIONS, asserted=False)
+    return Verdict("pass", ALL_PASSED, _score(counted))
+
+
+def _score(counted: Sequence[EvaluatorResult]) -> float | None:
+    values = [0.0 if r.value is None else r.value for r in counted if r.value is not None or r.failed]
+    return min(values, default=None)
+
+
+def effective(entry: Entry, turns: Turns, gate: Gate) -> list[EvaluatorResult]:
+    """The one result per latch that counts for an assertion."""
+    return [_effective(gate, results) for results in _latches(entry, turns).values()]
+
+
+def _effective(gate: Gate, results: Sequence[EvaluatorResult]) -> EvaluatorResult:
+    counted = [result for result in results if not result.skipped]
+    if not counted:
+        return results[-1]
+    failures = [result for result in counted if result.failed]
+    errors = [result for result in counted if result.error is not None]
+    held = [result for result in counted if result.holds]
+    if gate == "eventually":
+        decisive = [result for result in failures if result.decisive]
+        chosen = (decisive or held[:1] or errors[-1:] or failures[-1:])[0]
+        return replace(chosen, pending=False) if chosen.pending else chosen
+    if failures or errors:
+        return (failures or errors)[0]
+    return min(held, key=lambda result: math.inf if result.value is None else result.value)
+
+
+def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[EvaluatorResult]]:
+    """The results of one entry by criterion name, one per turn; several in a turn are and-ed."""
+    latches: dict[str | None, list[EvaluatorResult]] = {}
+    for results in turns:
+        now: dict[str | None, EvaluatorResult] = {}
+        for result in results:
+            if result.name == entry.key:
+                known = now.get(result.criterion_name)
+                now[result.criterion_name] = result if known is None else _both(known, result)
+        for name, result in now.items():
+            latches.setdefault(name, []).append(result)
+    return latches
+
+
+def _both(first: EvaluatorResult, second: EvaluatorResult) -> EvaluatorResult:
+    """Two results of one entry in one turn, and-ed: failure over error over success over skip."""
+    worse, other = (first, second) if _weight(first) >= _weight(second) else (second, first)
+    if worse.error is not None or worse.skipped:
+        return worse
+    values = [r.value for r in (first, second) if r.value is not None]
+    decisive = worse.decisive or (other.decisive and other.success == worse.success)
+    return replace(worse, value=min(values, default=None), decisive=decisive)
+
+
+def _weight(result: EvaluatorResult) -> int:
+    if result.skipped:
+        return 0
+    return 3 if result.failed else 2 if result.error is not None else 1
+
+
+def _reduced(entry: Entry, turns: Turns) -> EvaluatorResult | None:
+    """A metric over the whole conversation, with the last turn's reason."""
+    found = [result for results in turns for result in results if result.name == entry.key]
+    if not found:
+        return None
+    last = found[-1]
+    values = [r.value for r in found if r.value is not None and not r.metadata.get("missing")]
+    if not values:
+        return last
+    shown = next(r for r in reversed(found) if r.value is not None and not r.metadata.get("missing"))
+    return replace(shown, value=_reduce(values, entry.reduce))
+
+
+def _reduce(values: Sequence[float], how: Reduce) -> float:
+    match how:
+        case "last":
+            return values[-1]
+        case "sum":
+            return math.fsum(values)
+        case "mean":
+            return math.fsum(values) / len(values)
+        case "max":
+            return max(values)
+
+
+async def run_evaluators(entries: Sequence[Entry], facts: TurnFacts) -> Verdict:
+    """Run entries once over one turn or record and say what it comes to; gates do not apply."""
+    results = await run_turn(entries, facts, models_after_failure=True)
+    return conclude(entries, [results], facts, gates=False)

@@ -1,0 +1,88 @@
+"""human: what a person said about a response, as a result like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic import Field, ValidationError, model_validator
+
+from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
+from ..criteria import EvaluationCriteria, Excluded, Name, Score, normalize
+from ..definition import EvaluatorConfig, define_evaluator
+
+
+class Feedback(EvaluatorConfig):
+    criterion_name: Name = Field(description="Criterion the person judged")
+    score: bool | int | float | str = Field(description="Their score, on the criterion's scale")
+    comment: str | None = Field(None, description="What they said")
+    author: str | None = Field(None, description="Who they are")
+
+
+class Human(EvaluatorConfig):
+    criterion_name: Name | None = Field(None, description="Criterion the person judged")
+    score: bool | int | float | str | None = Field(None, description="Their score, on the criterion's scale")
+    comment: str | None = Field(None, description="What they said")
+    author: str | None = Field(None, description="Who they are")
+    source_field: str | None = Field(
+        None,
+        description="Where a record keeps its own feedback: a list of criterionName, score, comment, author",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Human:
+        given = self.criterion_name is not None and self.score is not None
+        if given == (self.source_field is not None):
+            raise ValueError("needs either criterionName and score, or sourceField")
+        return self
+
+
+@define_evaluator(type="human", label="Human Feedback", gate="finally", inline=True)
+def human(ctx: EvaluatorContext[Human]) -> list[EvaluationResult]:
+    """What people said about the response counts like any evaluator's result."""
+    return [_result(ctx.criterion(item.criterion_name), item) for item in _feedback(ctx)]
+
+
+def _feedback(ctx: EvaluatorContext[Human]) -> list[Feedback]:
+    config = ctx.config
+    if config.source_field is None:
+        assert config.criterion_name is not None
+        assert config.score is not None
+        return [
+            Feedback(
+                criterion_name=config.criterion_name,
+                score=config.score,
+                comment=config.comment,
+                author=config.author,
+            )
+        ]
+    found = ctx.find(config.source_field)
+    if found is None:
+        return []
+    items = cast(Sequence[Any], found) if isinstance(found, list) else [found]
+    try:
+        return [Feedback.model_validate(item) for item in items]
+    except ValidationError as error:
+        raise NotAvailable(
+            f"feedback at {config.source_field} cannot be read: {error.errors()[0]['msg']}"
+        ) from None
+
+
+def _result(criterion: EvaluationCriteria | None, item: Feedback) -> EvaluationResult:
+    value = _value(item.score, criterion)
+    metadata = {} if item.author is None else {"author": item.author}
+    return EvaluationResult(
+        success=value is None or value >= 0.5,
+        value=value,
+        reason=item.comment or "",
+        metadata=metadata,
+        criterion_name=item.criterion_name,
+        score=item.score,
+    )
+
+
+def _value(score: Score, criterion: EvaluationCriteria | None) -> float | None:
+    try:
+        return None if criterion is None else normalize(score, criterion)
+    except Excluded:
+        return None

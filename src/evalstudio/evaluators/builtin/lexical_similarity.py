@@ -1,0 +1,114 @@
+"""How alike two texts are, letter by letter: character bigrams, Jaro-Winkler or edit distance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import repeat
+from typing import Literal
+
+from pydantic import Field
+
+from ..contract import EvaluationResult, EvaluatorContext
+from ..definition import define_evaluator
+from .grading import graded
+from .text import TextConfig, comparable
+
+# The time of the other algorithms grows with the product of the lengths.
+LONGEST_TEXT = 50_000
+
+# Up to here the longest common subsequence is faster than counting.
+_SHORT = 1_000
+
+
+class LexicalSimilarityConfig(TextConfig):
+    """What to compare, and how."""
+
+    algorithm: Literal["sorensen-dice", "jaro-winkler", "levenshtein"] = Field(
+        "sorensen-dice", description="How likeness is measured"
+    )
+    reference_field: str = Field("groundTruth", description="Where the text to compare with is")
+    case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
+    normalize_whitespace: bool = Field(True, description="Whether runs of blanks count as one space")
+    threshold: float = Field(0.5, ge=0, le=1, description="The least similarity that passes")
+
+
+@define_evaluator(type="lexical-similarity", gate="finally", inline=True)
+def lexical_similarity(
+    ctx: EvaluatorContext[LexicalSimilarityConfig],
+) -> EvaluationResult | list[EvaluationResult]:
+    """The response is spelled much like a reference text."""
+    config = ctx.config
+    similarity = _similarity(
+        config.algorithm, _read(ctx, config.source_field), _read(ctx, config.reference_field)
+    )
+    return graded(
+        ctx,
+        similarity,
+        f"{config.algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}",
+        threshold=config.threshold,
+        criterion_name=config.criterion_name,
+        metadata={"algorithm": config.algorithm, "similarity": similarity},
+    )
+
+
+def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
+    config = ctx.config
+    text = ctx.need_text(path)
+    if config.algorithm != "sorensen-dice" and len(text) > LONGEST_TEXT:
+        raise ValueError(
+            f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
+            f"{LONGEST_TEXT:,} at most; use sorensen-dice for texts of this size"
+        )
+    return comparable(text, case_sensitive=config.case_sensitive, collapsed=config.normalize_whitespace)
+
+
+def _similarity(algorithm: str, first: str, second: str) -> float:
+    match algorithm:
+        case "jaro-winkler":
+            from rapidfuzz.distance import JaroWinkler
+
+            return JaroWinkler.normalized_similarity(first, second)
+        case "levenshtein":
+            from rapidfuzz.distance import Levenshtein
+
+            return Levenshtein.normalized_similarity(first, second)
+        case _:
+            return dice(first, second)
+
+
+def dice(first: str, second: str) -> float:
+    """Twice the bigrams two texts share, by all they have; a repeated one counts as often as it occurs."""
+    if first == second:
+        return 1.0
+    if len(first) < 2 or len(second) < 2:
+        return 0.0
+    narrow = first.isascii() and second.isascii()
+    ours, theirs = _bigrams(first, narrow), _bigrams(second, narrow)
+    return 2 * _shared(ours, theirs) / (len(ours) + len(theirs))
+
+
+def _bigrams(text: str, narrow: bool) -> list[int]:
+    """Every pair of neighbours as one number: the bytes read in pairs, from the first and from the second."""
+    if narrow:
+        size, number, data = 1, "H", text.encode()
+    else:
+        size, number, data = 4, "Q", text.encode("utf-32-le", "surrogatepass")
+    view = memoryview(data)
+    even = len(text) // 2 * 2 * size
+    odd = (len(text) - 1) // 2 * 2 * size
+    return _numbers(view[:even], number) + _numbers(view[size : size + odd], number)
+
+
+def _numbers(view: memoryview, number: Literal["H", "Q"]) -> list[int]:
+    return view.cast(number).tolist()
+
+
+def _shared(ours: list[int], theirs: list[int]) -> int:
+    """How many items two multisets have in common."""
+    if len(ours) + len(theirs) <= _SHORT:
+        from rapidfuzz.distance import LCSseq
+
+        # Of sorted sequences, the longest common subsequence is the common multiset.
+        return LCSseq.similarity(sorted(ours), sorted(theirs))
+    counts, others = Counter(ours), Counter(theirs)
+    return sum(map(min, counts.values(), map(others.get, counts, repeat(0))))

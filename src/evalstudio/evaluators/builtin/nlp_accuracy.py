@@ -1,0 +1,79 @@
+"""nlp-accuracy: how close in meaning the response is to the reference, by the cosine of embeddings."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic import AliasChoices, Field
+
+from ..contract import Embedder, EvaluationResult, EvaluatorContext, NotAvailable
+from ..criteria import Name
+from ..definition import EvaluatorConfig, define_evaluator
+from .grading import graded
+
+
+class NlpAccuracy(EvaluatorConfig):
+    criterion_name: Name | None = Field(None, description="Criterion to score")
+    embedding_model: Any = Field(
+        None,
+        description="Local model by default; openai:<model> asks a provider",
+        json_schema_extra={"type": "string"},
+    )
+    source_field: str = Field("response", description="Text to compare")
+    reference_field: str = Field("groundTruth", description="Text to compare it with")
+    threshold: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        validation_alias=AliasChoices("threshold", "similarityThreshold"),
+        description="Lowest similarity that holds",
+    )
+
+
+@define_evaluator(type="nlp-accuracy", label="NLP Accuracy", gate="finally", cost="embedding")
+async def nlp_accuracy(ctx: EvaluatorContext[NlpAccuracy]) -> EvaluationResult | list[EvaluationResult]:
+    """The response means the same as the reference."""
+    config = ctx.config
+    if config.criterion_name is not None and ctx.criterion(config.criterion_name) is None:
+        return []
+    texts = [_text(ctx, field) for field in (config.source_field, config.reference_field)]
+    similarity = 1.0 if texts[0] == texts[1] else await _similarity(ctx, texts)
+    return graded(
+        ctx,
+        similarity,
+        f"similarity {similarity:.3f}, {config.threshold:g} needed",
+        threshold=config.threshold,
+        criterion_name=config.criterion_name,
+        metadata={"similarity": similarity},
+    )
+
+
+def _text(ctx: EvaluatorContext[NlpAccuracy], field: str) -> str:
+    text = unicodedata.normalize("NFC", ctx.need_text(field))
+    if not text.strip():
+        raise NotAvailable(f'the text at "{field}" is empty')
+    return text
+
+
+async def _similarity(ctx: EvaluatorContext[NlpAccuracy], texts: list[str]) -> float:
+    model: object = ctx.config.embedding_model
+    named = model if isinstance(model, str) else None
+    embedder = cast(Embedder, model) if model is not None and named is None else ctx.embedder
+    if embedder is None:
+        raise NotAvailable("no embedding model is configured")
+    one, other = await embedder.embed(texts, model=named)
+    return cosine(one, other)
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """The cosine of two vectors, clamped to 0–1; what is 1 but for rounding is 1."""
+    if len(one) != len(other):
+        raise ValueError(f"embeddings have different dimensions: {len(one)} and {len(other)}")
+    length = math.sqrt(math.fsum(x * x for x in one)) * math.sqrt(math.fsum(y * y for y in other))
+    if length == 0 or not math.isfinite(length):
+        raise ValueError("an embedding has no direction, so nothing can be compared with it")
+    value = math.fsum(x * y for x, y in zip(one, other, strict=True)) / length
+    return 1.0 if value > 1 - 1e-9 else max(0.0, value)

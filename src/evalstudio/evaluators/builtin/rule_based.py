@@ -1,0 +1,199 @@
+"""Plain rules over a text: patterns, lengths, words, JSON. One result per rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+
+from ..contract import EvaluationResult, EvaluatorContext
+from ..definition import EvaluatorConfig, define_evaluator
+from ..patterns import Pattern, compile_pattern
+from .grading import errored, ruled
+from .reading_json import NotJson, read_json
+from .regex import match_reason
+from .text import TextConfig, comparable, nfc
+
+Finding = tuple[bool, str]
+
+
+def _not_blank(word: str) -> str:
+    if not word.strip():
+        raise ValueError("must not be blank")
+    return word
+
+
+Keyword = Annotated[str, AfterValidator(_not_blank)]
+
+
+class RegexRule(EvaluatorConfig):
+    """A pattern that must or must not match."""
+
+    type: Literal["regex"] = Field(description="A pattern")
+    pattern: str = Field(description=r"The pattern, in RE2 syntax; \w, \d and \b know ASCII only")
+    flags: str = Field(
+        "", description="i ignores case, m lets ^ and $ match at lines, s lets . match newlines"
+    )
+    expected_outcome: Literal["match", "no_match"] = Field(
+        "match", description="Whether it must match or not"
+    )
+    _compiled: Pattern = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        self._compiled = compile_pattern(self.pattern, self.flags)
+
+    @property
+    def quick(self) -> bool:
+        return self._compiled.linear
+
+    def check(self, text: str) -> Finding:
+        found = self._compiled.find(text)
+        return (found is not None) == (self.expected_outcome == "match"), match_reason(self._compiled, found)
+
+
+class _Bounded(EvaluatorConfig):
+    """A number with at least one bound."""
+
+    min: int | None = Field(None, ge=0, description="The least that passes")
+    max: int | None = Field(None, ge=0, description="The most that passes")
+
+    @model_validator(mode="after")
+    def _bounds(self) -> _Bounded:
+        if self.min is None and self.max is None:
+            raise ValueError("give min, max or both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min} is greater than max {self.max}")
+        return self
+
+    def within(self, number: int, what: str) -> Finding:
+        if self.min is not None and number < self.min:
+            return False, f"{number} {what}, fewer than {self.min}"
+        if self.max is not None and number > self.max:
+            return False, f"{number} {what}, more than {self.max}"
+        return True, f"{number} {what}"
+
+
+class LengthRule(_Bounded):
+    """How long the text is, in characters."""
+
+    type: Literal["length"] = Field(description="The number of characters")
+
+    def check(self, text: str) -> Finding:
+        return self.within(len(nfc(text)), "characters")
+
+
+class _Words(EvaluatorConfig):
+    """Words to look for, in the form in which they are compared."""
+
+    case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
+
+    def fold(self, text: str) -> str:
+        return comparable(text, case_sensitive=self.case_sensitive, collapsed=False)
+
+
+class IncludesRule(_Words):
+    """Which keywords the text holds."""
+
+    type: Literal["includes"] = Field(description="Keywords the text holds")
+    keywords: list[Keyword] = Field(description="The words or phrases to look for")
+    expected_outcome: Literal["all", "any", "none"] = Field(
+        "all", description="Whether all, any or none of them must be there"
+    )
+
+    def check(self, text: str) -> Finding:
+        folded = self.fold(text)
+        found = [word for word in self.keywords if self.fold(word) in folded]
+        missing = [word for word in self.keywords if word not in found]
+        match self.expected_outcome:
+            case "all":
+                return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
+            case "any":
+                return bool(found), f"found: {_listed(found)}" if found else "no keyword found"
+            case "none":
+                return not found, f"found: {_listed(found)}" if found else "no keyword found"
+
+
+class KeywordCountRule(_Words, _Bounded):
+    """How often keywords occur, all of them together."""
+
+    type: Literal["keyword_count"] = Field(description="How often keywords occur")
+    keywords: list[Keyword] = Field(
+        min_length=1, description="The words or phrases to count, all of them together"
+    )
+
+    def check(self, text: str) -> Finding:
+        folded = self.fold(text)
+        forms = {self.fold(word) for word in self.keywords}
+        return self.within(sum(folded.count(form) for form in forms), "keyword occurrences")
+
+
+class JsonParseRule(EvaluatorConfig):
+    """Whether the text is JSON."""
+
+    type: Literal["json_parse"] = Field(description="The text is JSON")
+
+    def check(self, text: str) -> Finding:
+        try:
+            read_json(text)
+        except NotJson as error:
+            return False, str(error)
+        return True, "the text is JSON"
+
+
+Check = Annotated[
+    RegexRule | LengthRule | IncludesRule | KeywordCountRule | JsonParseRule, Field(discriminator="type")
+]
+
+
+class Rule(TextConfig):
+    """A check, the text it looks at, and the criterion it speaks to."""
+
+    config: Check = Field(description="What to check")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flat(cls, value: object) -> object:
+        """Accept a rule whose check is written beside its other fields."""
+        if not isinstance(value, Mapping) or "config" in value:
+            return cast(object, value)
+        given = dict(cast(Mapping[str, Any], value))
+        around = {key: given.pop(key) for key in _AROUND if key in given}
+        return {**around, "config": given}
+
+
+_AROUND = ("criterionName", "criterion_name", "sourceField", "sourceTextField", "source_field")
+
+
+class RuleBasedConfig(EvaluatorConfig):
+    """The rules to apply."""
+
+    rules: list[Rule] = Field(description="The rules; each gives a result of its own")
+
+
+def _inline(config: RuleBasedConfig) -> bool:
+    return all(rule.config.quick for rule in config.rules if isinstance(rule.config, RegexRule))
+
+
+@define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline)
+def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
+    """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
+    results: list[EvaluationResult] = []
+    for rule in ctx.config.rules:
+        results += _apply(ctx, rule)
+    return results
+
+
+def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
+    metadata = {"rule": rule.config.type}
+    try:
+        holds, reason = rule.config.check(ctx.need_text(rule.source_field))
+    except Exception as error:
+        return [errored(error, criterion_name=rule.criterion_name, metadata=metadata)]
+    result = ruled(ctx, holds, reason, criterion_name=rule.criterion_name, metadata=metadata)
+    return result if isinstance(result, list) else [result]
+
+
+def _listed(words: list[str], most: int = 10) -> str:
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(repr(word) for word in words[:most]) + more

@@ -1,0 +1,56 @@
+"""Whether the agent left the world as it should be: its end state against an expected one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ...schemas import path_text
+from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
+from ..criteria import Name
+from ..definition import EvaluatorConfig, define_evaluator
+from ..paths import lookup, split_path
+from .comparing import Difference, Match, first_difference
+from .grading import ruled
+
+
+class StateMatchConfig(EvaluatorConfig):
+    """The state expected in the end, whole or in part."""
+
+    expected: Any = Field(description="The expected state, any JSON")
+    match: Match = Field(
+        "subset", description="subset lets objects hold more than expected, exact does not; lists are exact"
+    )
+    path: str = Field(
+        "", description='Where in the state to look, such as "bookings[0]"; empty for all of it'
+    )
+    criterion_name: Name | None = Field(
+        None, description="The criterion to score; without one the result stands for itself"
+    )
+
+
+@define_evaluator(type="state-match", gate="finally", inline=True)
+def state_match(ctx: EvaluatorContext[StateMatchConfig]) -> EvaluationResult | list[EvaluationResult]:
+    """The agent's end state is the expected one."""
+    config = ctx.config
+    actual = lookup(_state(ctx), split_path(config.path))
+    difference = first_difference(config.expected, actual, config.match)
+    reason = _reason(config.path, difference) if difference else "the state is as expected"
+    return ruled(ctx, difference is None, reason, criterion_name=config.criterion_name)
+
+
+def _state(ctx: EvaluatorContext[Any]) -> Any:
+    state = ctx.state if ctx.state is not None else ctx.context.get("state")
+    if state is None:
+        raise NotAvailable(
+            "there is no end state to compare: the connector has no state() and the context no state"
+        )
+    return state
+
+
+def _reason(path: str, difference: Difference) -> str:
+    place = path_text(difference.path)
+    between = "." if path and place and not place.startswith("[") else ""
+    where = path + between + place
+    return f"the state differs at {where}: {difference}" if where else f"the state differs: {difference}"

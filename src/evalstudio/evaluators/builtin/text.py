@@ -1,0 +1,87 @@
+"""Text as the built-in evaluators compare it: normal forms, blanks, and whole words in any script.
+
+Also the config fields that every evaluator of a text shares.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from pydantic import AliasChoices, Field
+
+from ..criteria import Name
+from ..definition import EvaluatorConfig
+
+# Characters that show nothing: the format characters, and the other ones Unicode says to ignore.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]+"
+)
+
+
+class TextConfig(EvaluatorConfig):
+    """Which text an evaluator looks at, and which criterion it speaks to."""
+
+    criterion_name: Name | None = Field(
+        None, description="The criterion to score; without one the result stands for itself"
+    )
+    source_field: str = Field(
+        "response",
+        validation_alias=AliasChoices("sourceField", "sourceTextField"),
+        description='Where the text is: "response", "prompt", "groundTruth" or a path like "context.reply"',
+    )
+
+
+def nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def collapse(text: str) -> str:
+    """Every run of blanks as one space, none around."""
+    return " ".join(text.split())
+
+
+def visible(text: str) -> str:
+    """Without the characters that show nothing."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
+    """The form in which two texts are compared."""
+    text = nfc(text)
+    if not case_sensitive:
+        # Folding can take a text out of its normal form.
+        text = nfc(text.casefold())
+    return collapse(text) if collapsed else text
+
+
+def is_word(char: str) -> bool:
+    """Whether a character belongs to a word: letters, digits, underscore, and marks on them."""
+    return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
+
+
+def contains(text: str, term: str, *, whole_word: bool) -> bool:
+    """Whether the term occurs. As a whole word, its edges must be word edges where they are letters."""
+    if not whole_word:
+        return term in text
+    opens, closes = is_word(term[0]), is_word(term[-1])
+    at = text.find(term)
+    while at >= 0:
+        end = at + len(term)
+        glued_before = opens and at > 0 and is_word(text[at - 1])
+        glued_after = closes and end < len(text) and is_word(text[end])
+        if not (glued_before or glued_after):
+            return True
+        at = text.find(term, _after_word(text, at) if opens else at + 1)
+    return False
+
+
+def _after_word(text: str, at: int) -> int:
+    """The end of the word at a place. No other word begins before it, so it is read only once."""
+    at += 1
+    while at < len(text) and is_word(text[at]):
+        at += 1
+    return at

@@ -1,0 +1,66 @@
+"""Whether a text is free of given terms, also when they are written with look-alikes or hidden characters."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from ..contract import EvaluationResult, EvaluatorContext
+from ..definition import define_evaluator
+from .grading import ruled
+from .text import TextConfig, comparable, contains, visible
+
+
+def _plain(text: str, case_sensitive: bool) -> str:
+    shown = text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
+    return comparable(shown, case_sensitive=case_sensitive, collapsed=True)
+
+
+def _visible_term(term: str) -> str:
+    if not _plain(term, case_sensitive=True):
+        raise ValueError("must not be blank")
+    return term
+
+
+class ToxicityConfig(TextConfig):
+    """The terms that must not occur."""
+
+    toxic_terms: list[Annotated[str, AfterValidator(_visible_term)]] = Field(
+        min_length=1, description="The words or phrases that must not occur"
+    )
+    case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
+    match_whole_word: bool = Field(True, description="Whether a term inside a longer word does not count")
+
+    @cached_property
+    def terms(self) -> dict[str, str]:
+        """Each different term in the form to look for, with its first spelling."""
+        found: dict[str, str] = {}
+        for term in self.toxic_terms:
+            found.setdefault(_plain(term, self.case_sensitive), term)
+        return found
+
+
+@define_evaluator(type="toxicity", inline=True)
+def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> EvaluationResult | list[EvaluationResult]:
+    """The response has none of the given toxic terms."""
+    config = ctx.config
+    text = _plain(ctx.need_text(config.source_field), config.case_sensitive)
+    found = [
+        term
+        for form, term in config.terms.items()
+        if contains(text, form, whole_word=config.match_whole_word)
+    ]
+    result = ruled(
+        ctx,
+        not found,
+        f"toxic terms found: {', '.join(found)}" if found else "no toxic terms found",
+        criterion_name=config.criterion_name,
+        metadata={"foundToxicTerms": found},
+    )
+    if isinstance(result, EvaluationResult) and result.criterion_name is not None:
+        # A term occurs or it does not: a yes or no on every scale, not the end of a range.
+        result.score = not found
+    return result

@@ -1,0 +1,309 @@
+"""What an evaluator sees and what it answers.
+
+An evaluator is a function of one ``EvaluatorContext`` that returns an ``EvaluationResult`` (or several,
+or a plain bool or number). ``definition.py`` turns such functions into definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+
+from pydantic import BaseModel
+
+from ..messages import Message, TokensUsage, ToolCall, text_of, tool_calls_of
+from .criteria import EvaluationCriteria, Score
+from .paths import MISSING, as_text, lookup, split_path
+
+Kind = Literal["assertion", "metric"]
+Gate = Literal["always", "eventually", "finally"]
+Reduce = Literal["last", "sum", "mean", "max"]
+Cost = Literal["fast", "embedding", "llm"]
+Fault = Literal["agent", "simulator", "judge", "evaluator", "system"]
+
+C = TypeVar("C")
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+@dataclass(slots=True)
+class EvaluationResult:
+    """What one evaluator found. Use the shorthands; the fields are for when they do not suffice."""
+
+    success: bool | None = None
+    value: float | None = None
+    reason: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    criterion_name: str | None = None
+    score: Score | None = None
+    decisive: bool = False
+    skipped: bool = False
+    error: str | None = None
+
+    @staticmethod
+    def passed(reason: str = "", *, value: float | None = None, **metadata: Any) -> EvaluationResult:
+        return EvaluationResult(True, value, reason, metadata)
+
+    @staticmethod
+    def failed(reason: str = "", *, value: float | None = None, **metadata: Any) -> EvaluationResult:
+        return EvaluationResult(False, value, reason, metadata)
+
+    @staticmethod
+    def skip(reason: str = "", **metadata: Any) -> EvaluationResult:
+        return EvaluationResult(True, None, reason, metadata, skipped=True)
+
+    @staticmethod
+    def measured(value: float, reason: str = "", **metadata: Any) -> EvaluationResult:
+        return EvaluationResult(True, value, reason, metadata)
+
+
+class NotAvailable(ValueError):
+    """The evaluator needs something that this turn or record does not have."""
+
+
+@dataclass(slots=True, frozen=True)
+class ScenarioInfo:
+    """What evaluators may know of the scenario."""
+
+    name: str = ""
+    instructions: str | None = None
+    max_messages: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class PersonaInfo:
+    """What evaluators may know of the persona: never its secrets."""
+
+    name: str
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class Invocation:
+    """The agent's answer to one call: the new messages, how long it took, what it used."""
+
+    latency_ms: float = 0.0
+    messages: list[Message] = field(default_factory=list[Message])
+    tokens_usage: TokensUsage | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Answer(Generic[C]):
+    """A model's validated answer, with what it cost and the text it came from."""
+
+    value: C
+    usage: TokensUsage
+    raw: str = ""
+
+
+class LanguageModel(Protocol):
+    """What model-backed evaluators need of ``llm``: one structured answer."""
+
+    async def answer(
+        self, messages: Sequence[Message], schema: type[Shape], *, model: str | None = None
+    ) -> Answer[Shape]: ...
+
+
+class Embedder(Protocol):
+    """What embedding evaluators need: vectors for texts."""
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> Sequence[Sequence[float]]: ...
+
+
+@dataclass(slots=True)
+class TurnFacts:
+    """Everything about one turn, shared by the contexts of all its evaluators."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+    last_invocation: Invocation = field(default_factory=Invocation)
+    turn: int = 1
+    is_final: bool = False
+    scenario: ScenarioInfo = field(default_factory=ScenarioInfo)
+    persona: PersonaInfo | None = None
+    ground_truth: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    criteria: Sequence[EvaluationCriteria] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent_config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Mapping[str, Any] | None = None
+    invocations: Sequence[Invocation] = ()
+    llm: LanguageModel | None = None
+    embedder: Embedder | None = None
+    # In recorded scoring the response and the prompt are given as they are, text or not.
+    given_response: Any = MISSING
+    given_prompt: str | None = None
+    _response: str | None = None
+    _prompt: str | None = None
+
+    def response_text(self) -> str:
+        if self._response is None:
+            self._response = self._find_response()
+        return self._response
+
+    def _find_response(self) -> str:
+        if self.given_response is not MISSING:
+            text = as_text(self.given_response)
+            if text is None:
+                raise NotAvailable("the response is not text")
+            return text
+        return _last_text(self.last_invocation.messages or self.messages, "assistant")
+
+    def prompt_text(self) -> str:
+        if self._prompt is None:
+            given = self.given_prompt
+            self._prompt = _last_text(self.messages, "user") if given is None else given
+        return self._prompt
+
+    def root(self, name: str) -> Any:
+        """The value a path starts from, by its JSON or Python name."""
+        match name:
+            case "response":
+                return self.response_text() if self.given_response is MISSING else self.given_response
+            case "prompt" | "input":
+                return self.prompt_text() if self.given_prompt is not None or self.messages else MISSING
+            case "groundTruth" | "ground_truth" | "reference":
+                return self.ground_truth if self.ground_truth is not None else MISSING
+            case "messageHistory" | "message_history" | "messages":
+                return self.messages
+            case "agentConfig" | "agent_config":
+                return self.agent_config
+            case "context" | "metadata" | "state" | "scenario" | "persona":
+                value = getattr(self, name)
+                return MISSING if value is None else value
+            case _:
+                return MISSING
+
+
+def _last_text(messages: Sequence[Message], role: str) -> str:
+    for message in reversed(messages):
+        if message.role == role and (text := text_of(message)):
+            return text
+    return ""
+
+
+class EvaluatorContext(Generic[C]):
+    """What an evaluator sees: its config, and the conversation or record it looks at."""
+
+    __slots__ = ("config", "facts")
+
+    def __init__(self, config: C, facts: TurnFacts) -> None:
+        self.config = config
+        self.facts = facts
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation so far."""
+        return self.facts.messages
+
+    @property
+    def last_invocation(self) -> Invocation:
+        return self.facts.last_invocation
+
+    @property
+    def invocations(self) -> Sequence[Invocation]:
+        """Every invocation of this run so far, the last one included."""
+        return self.facts.invocations or (self.facts.last_invocation,)
+
+    @property
+    def turn(self) -> int:
+        """Counted from 1."""
+        return self.facts.turn
+
+    @property
+    def is_final(self) -> bool:
+        return self.facts.is_final
+
+    @property
+    def scenario(self) -> ScenarioInfo:
+        return self.facts.scenario
+
+    @property
+    def persona(self) -> PersonaInfo | None:
+        return self.facts.persona
+
+    @property
+    def ground_truth(self) -> Any:
+        return self.facts.ground_truth
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self.facts.context
+
+    @property
+    def criteria(self) -> Sequence[EvaluationCriteria]:
+        return self.facts.criteria
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self.facts.metadata
+
+    @property
+    def state(self) -> Mapping[str, Any] | None:
+        """The agent's end state, where its connector can tell it."""
+        return self.facts.state
+
+    @property
+    def llm(self) -> LanguageModel:
+        if self.facts.llm is None:
+            raise NotAvailable("no language model is configured; set llmSettings or pass llm=")
+        return self.facts.llm
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self.facts.embedder
+
+    @property
+    def response(self) -> str:
+        """The text of the agent's last message."""
+        return self.facts.response_text()
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last user message."""
+        return self.facts.prompt_text()
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tool calls of this turn."""
+        return tool_calls_of(self.facts.last_invocation.messages)
+
+    @property
+    def all_tool_calls(self) -> list[ToolCall]:
+        """The tool calls of the whole conversation."""
+        return tool_calls_of(self.facts.messages)
+
+    def find(self, path: str | None) -> Any:
+        """The value a path leads to, or ``None``. No path means the response."""
+        parts = split_path(path or "response")
+        value = lookup(self.facts.root(parts[0]), parts[1:]) if parts else MISSING
+        return None if value is MISSING else value
+
+    def text(self, path: str | None = None) -> str | None:
+        """The text a path leads to (``context.order[0].id``), or ``None`` where there is none."""
+        if not path or path == "response":
+            given = self.facts.given_response
+            return self.facts.response_text() if given is MISSING else as_text(given)
+        return as_text(self.find(path))
+
+    def need_text(self, path: str | None = None) -> str:
+        """Like ``text``, but an error that names the path where there is none."""
+        text = self.text(path)
+        if text is None:
+            raise NotAvailable(f'no text at "{path or "response"}"')
+        return text
+
+    def criterion(self, name: str) -> EvaluationCriteria | None:
+        return next((criterion for criterion in self.facts.criteria if criterion.name == name), None)
+
+    def with_config(self, config: Any) -> EvaluatorContext[Any]:
+        return EvaluatorContext(config, self.facts)
+
+
+Returned = EvaluationResult | bool | int | float | Sequence[EvaluationResult]
+
+
+def is_results(value: object) -> bool:
+    """Whether an evaluator returned a list of results."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(item, EvaluationResult) for item in cast(Sequence[object], value)
+    )

@@ -1,0 +1,260 @@
+"""Criteria: named qualities with a scale and a weight, and how raw scores become numbers from 0 to 1.
+
+Pure functions only. What cannot be brought to 0–1 is reported with the reason, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+Score = bool | int | float | str
+
+_YES = frozenset({"true", "yes", "pass", "1"})
+_NO = frozenset({"false", "no", "fail", "0"})
+_LEADING_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)")
+_ROUNDING = 1e-9
+
+
+def named(value: str) -> str:
+    """A name with something in it, without blanks around it."""
+    name = value.strip()
+    if not name:
+        raise ValueError("must not be blank")
+    return name
+
+
+Name = Annotated[str, AfterValidator(named)]
+
+
+class EvaluationCriteria(BaseModel):
+    """A quality to judge: what it means, on which scale, and how much it counts."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+    name: Name
+    description: str = ""
+    scale: Name = "binary"
+    weight: float = Field(1.0, ge=0, allow_inf_nan=False)
+    range: tuple[float, float] | None = Field(None, description="Lowest and highest raw score")
+    labels: dict[str, float] | None = Field(None, description="Words and the 0–1 score each stands for")
+
+    @model_validator(mode="after")
+    def _bounds(self) -> EvaluationCriteria:
+        if self.range is not None:
+            low, high = self.range
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise ValueError("range needs two finite numbers, the lower first")
+        for word, number in (self.labels or {}).items():
+            if not 0 <= number <= 1:
+                raise ValueError(f"label {word!r} must stand for a number from 0 to 1")
+        return self
+
+
+def check_unique(criteria: Sequence[EvaluationCriteria]) -> None:
+    """Refuse two criteria of the same name."""
+    seen: set[str] = set()
+    for criterion in criteria:
+        if criterion.name in seen:
+            raise ValueError(f'criterion "{criterion.name}" is declared twice; names must be unique')
+        seen.add(criterion.name)
+
+
+class Excluded(ValueError):
+    """A raw score that has no place on its scale."""
+
+
+def normalize(score: Score, criterion: EvaluationCriteria) -> float:
+    """Bring a raw score to 0–1 by its criterion's scale, or raise ``Excluded`` with the reason."""
+    if isinstance(score, bool):
+        return 1.0 if score else 0.0
+    if isinstance(score, int | float) and not math.isfinite(score):
+        raise Excluded("not a finite number")
+    match criterion.scale:
+        case "binary" | "pass/fail":
+            return _normalize_binary(score)
+        case "likert5":
+            return _normalize_likert(score)
+        case "numeric":
+            return _normalize_numeric(score, criterion.range)
+        case _:
+            return _normalize_custom(score, criterion)
+
+
+def _normalize_binary(score: int | float | str) -> float:
+    if isinstance(score, str):
+        return _word(score)
+    if score in (0, 1):
+        return float(score)
+    raise Excluded(f"{score!r} is neither 0 nor 1")
+
+
+def _normalize_likert(score: int | float | str) -> float:
+    number = leading_number(score)
+    if not 1 <= number <= 5:
+        raise Excluded(f"{score!r} is outside 1–5")
+    return (number - 1) / 4
+
+
+def _normalize_numeric(score: int | float | str, bounds: tuple[float, float] | None) -> float:
+    number = leading_number(score)
+    if bounds is not None:
+        return _within(number, bounds)
+    if isinstance(score, str) and "%" in score and 0 <= number <= 100:
+        return number / 100
+    if 0 <= number <= 1:
+        return number
+    if 1 < number <= 1 + _ROUNDING:
+        return 1.0
+    if -_ROUNDING <= number < 0:
+        return 0.0
+    if 1 < number <= 100:
+        return number / 100
+    raise Excluded(f"{score!r} is outside 0–100 and the criterion declares no range")
+
+
+def _normalize_custom(score: int | float | str, criterion: EvaluationCriteria) -> float:
+    if isinstance(score, str):
+        for word, number in (criterion.labels or {}).items():
+            if _fold(word) == _fold(score):
+                return number
+        return _word(score)
+    if criterion.range is not None:
+        return _within(float(score), criterion.range)
+    raise Excluded(f"{score!r} is not defined on the scale {criterion.scale!r}; declare labels or a range")
+
+
+def _within(number: float, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    return min(1.0, max(0.0, (number - low) / (high - low)))
+
+
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFC", word).strip().casefold()
+
+
+def _word(word: str) -> float:
+    text = _fold(word)
+    if text in _YES:
+        return 1.0
+    if text in _NO:
+        return 0.0
+    raise Excluded(f"{word!r} is not a word for yes or no")
+
+
+def leading_number(score: int | float | str) -> float:
+    """A number, or the number a text begins with (``"4 stars"``)."""
+    if isinstance(score, str):
+        found = _LEADING_NUMBER.match(score)
+        if found is None:
+            raise Excluded(f"{score!r} does not begin with a number")
+        score = float(found[1])
+    if not math.isfinite(score):
+        raise Excluded("not a finite number")
+    return float(score)
+
+
+def on_scale(fraction: float, criterion: EvaluationCriteria, threshold: float = 0.5) -> Score:
+    """Map a computed fraction onto a scale, so that a perfect one is 1.0 after normalisation."""
+    fraction = min(1.0, max(0.0, fraction))
+    if criterion.scale == "likert5":
+        return 1 + 4 * fraction
+    if criterion.range is not None and criterion.scale not in ("binary", "pass/fail"):
+        low, high = criterion.range
+        return low + fraction * (high - low)
+    if criterion.scale == "numeric":
+        return fraction
+    if criterion.scale == "string":
+        return "pass" if fraction >= threshold else "fail"
+    return fraction >= threshold
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What a score rests on: how much was scored, and what was left out and why."""
+
+    criteria: int = 0
+    scored: int = 0
+    missing: list[str] = field(default_factory=list[str])
+    unknown: list[str] = field(default_factory=list[str])
+    excluded: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    errors: int = 0
+    skipped: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "criteria": self.criteria,
+            "scored": self.scored,
+            "missing": self.missing,
+            "unknown": self.unknown,
+            "excluded": self.excluded,
+            "errors": self.errors,
+            "skipped": self.skipped,
+        }
+
+
+@dataclass(slots=True, frozen=True)
+class Judged:
+    """One raw score given to one criterion, whoever gave it."""
+
+    criterion_name: str
+    score: Score | None
+    error: str | None = None
+    skipped: bool = False
+    unbounded: bool = False
+
+
+def weigh(
+    judged: Iterable[Judged], criteria: Sequence[EvaluationCriteria]
+) -> tuple[float | None, dict[str, float], Coverage]:
+    """The weighted mean over criteria, the mean of each criterion, and what they rest on."""
+    declared = {criterion.name: criterion for criterion in criteria}
+    coverage = Coverage(criteria=len(declared))
+    scores: dict[str, list[float]] = {}
+    for item in judged:
+        criterion = declared.get(item.criterion_name)
+        if criterion is None:
+            if item.criterion_name not in coverage.unknown:
+                coverage.unknown.append(item.criterion_name)
+            continue
+        if item.error is not None:
+            coverage.errors += 1
+        elif item.skipped or item.score is None:
+            coverage.skipped += 1
+        else:
+            _place(item, criterion, scores, coverage)
+    means = {name: math.fsum(values) / len(values) for name, values in scores.items()}
+    coverage.scored = len(means)
+    coverage.missing = [name for name in declared if name not in means]
+    return _weighted_mean(means, declared), means, coverage
+
+
+def _place(
+    item: Judged, criterion: EvaluationCriteria, scores: dict[str, list[float]], coverage: Coverage
+) -> None:
+    assert item.score is not None
+    try:
+        if item.unbounded and criterion.range is None:
+            raise Excluded("an unbounded sum needs a range on its criterion")
+        number = normalize(item.score, criterion)
+    except Excluded as reason:
+        left_out = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
+        coverage.excluded.append(left_out)
+    else:
+        scores.setdefault(criterion.name, []).append(number)
+
+
+def _weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
+    heaviest = max((declared[name].weight for name in means), default=0.0)
+    if heaviest <= 0:
+        return None
+    # Relative weights: the sum of finite weights must not overflow.
+    weights = {name: declared[name].weight / heaviest for name in means}
+    return math.fsum(means[name] * weight for name, weight in weights.items()) / math.fsum(weights.values())

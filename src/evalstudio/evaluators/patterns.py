@@ -1,0 +1,184 @@
+"""Patterns whoever wrote them: on a linear-time engine where it can read them, else under a time limit.
+
+Everything that can be wrong with a pattern is found when it is compiled, which happens as configs load.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import re2
+
+if TYPE_CHECKING:
+    import regex
+
+LONGEST_PATTERN = 10_000
+SECONDS = 1.0
+
+_FLAGS = "ims"
+_NO_MEANING_HERE = "guy"
+# A program of this size stays within a fraction of a second on long texts even where the fast path gives up.
+_SMALL_PROGRAM = 2_000
+# The backtracking engine writes counted repetitions out, at a cost that grows with the square of this.
+_MOST_GROWTH = 4_000
+# What the linear engine says of syntax that it lacks, as opposed to syntax that is wrong or too large.
+_LACKS = ("invalid perl operator", "invalid escape sequence", "bad repetition", "invalid character class")
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|.)", re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[A-Za-wyz0-9-]*x")
+_TOKEN = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\(\?#[^)]*+\)?|\{(?P<low>\d*)(?:,(?P<high>\d*))?\}|.", re.DOTALL
+)
+
+
+class PatternTimeout(ValueError):
+    """A match that took too long; says nothing about whether the text matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern. ``linear`` ones are quick on any text; others belong in a worker thread."""
+
+    source: str
+    linear: bool
+    _find: Callable[[str], str | None]
+
+    def find(self, text: str) -> str | None:
+        """The first piece of the text that matches, compared in NFC."""
+        return self._find(_plain(text))
+
+    def search(self, text: str) -> bool:
+        return self.find(text) is not None
+
+
+def compile_pattern(pattern: str, flags: str = "") -> Pattern:
+    """Compile a pattern, or say in a ``ValueError`` what is wrong with it or with its flags."""
+    chosen = _read_flags(flags)
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"pattern has {len(pattern):,} characters; at most {LONGEST_PATTERN:,} are allowed")
+    source = _plain(pattern)
+    try:
+        engine = re2.compile(_for_re2(source, chosen), _options())
+    except re2.error as error:
+        return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
+
+    def find(text: str) -> str | None:
+        encoded = text.encode()
+        found = engine.search(encoded)
+        return None if found is None else encoded[slice(*found.span())].decode(errors="replace")
+
+    return Pattern(pattern, max(engine.programsize, engine.reverseprogramsize) <= _SMALL_PROGRAM, find)
+
+
+def _read_flags(flags: str) -> str:
+    for flag in flags:
+        if flag not in _FLAGS + _NO_MEANING_HERE:
+            raise ValueError(f"unknown flag {flag!r}; known are i, m and s (g, u and y change nothing here)")
+    return "".join(flag for flag in _FLAGS if flag in flags)
+
+
+def _plain(text: str) -> str:
+    """The text in NFC, with halves of surrogate pairs, which no engine takes, joined or replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return unicodedata.normalize("NFC", text)
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    return options
+
+
+def _for_re2(pattern: str, flags: str) -> str:
+    """The pattern with escapes other dialects have in this engine's spelling, and its flags in front."""
+    body = _ESCAPE.sub(_respell, pattern)
+    return f"(?{flags}){body}" if flags else body
+
+
+def _respell(escape: re.Match[str]) -> str:
+    if code := escape[1] or escape[2]:
+        return f"\\x{{{code}}}"
+    return r"\z" if escape[0] == r"\Z" else escape[0]
+
+
+def _respell_name(escape: re.Match[str]) -> str:
+    return r"\g" if escape[0] == r"\k" else escape[0]
+
+
+def _words(error: re2.error) -> str:
+    reason = error.args[0] if error.args else ""
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+
+
+def _backtracking(source: str, flags: str, reason: str) -> Callable[[str], str | None]:
+    if not reason.startswith(_LACKS):
+        most = " (at most 1,000, nested ones multiplied)" if "repetition size" in reason else ""
+        raise ValueError(f"bad pattern: {reason[:200]}{most}")
+    if _VERBOSE.search(source):
+        raise ValueError("bad pattern: the x flag is not supported; write the pattern without comments")
+    if _grows(source) > _MOST_GROWTH:
+        raise ValueError(
+            f"bad pattern: its repetitions come to more than {_MOST_GROWTH:,} when written out, "
+            "too many for a pattern with lookaround or backreferences"
+        )
+    engine = _compile_regex(_ESCAPE.sub(_respell_name, source), flags)
+
+    def find(text: str) -> str | None:
+        try:
+            match = engine.search(text, timeout=SECONDS, concurrent=True)
+        except TimeoutError:
+            raise PatternTimeout(f"pattern took longer than {SECONDS:g} s on this text") from None
+        return None if match is None else match.group()
+
+    return find
+
+
+def _compile_regex(source: str, flags: str) -> regex.Pattern:
+    import regex  # only a pattern the linear engine cannot read needs it
+
+    letters = {"i": regex.I, "m": regex.M, "s": regex.S}
+    try:
+        return regex.compile(source, sum(letters[flag] for flag in flags), cache_pattern=False)
+    except regex.error as error:
+        raise ValueError(f"bad pattern: {error}") from None
+    except (RecursionError, OverflowError, LookupError, TypeError, AttributeError):
+        # What the library lets through on the strangest of patterns.
+        raise ValueError("bad pattern: nested too deeply, or not understood") from None
+
+
+def _grows(pattern: str) -> int:
+    """At least how much larger a pattern becomes when its counted repetitions are written out."""
+    open_groups, last = [0], 0
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if text.startswith("(?#"):
+            continue
+        if text == "(":
+            open_groups.append(0)
+            last = 0
+        elif text == ")":
+            # A stray one stands for everything before it: too much rather than too little.
+            last = open_groups.pop() if len(open_groups) > 1 else open_groups[0]
+            open_groups[-1] += last
+        elif token["low"] is not None:
+            times = _times(token["high"] or token["low"])
+            open_groups[-1] += last * (times - 1)
+            last *= times
+        else:
+            last = 1
+            open_groups[-1] += 1
+    return sum(open_groups) - len(pattern)
+
+
+def _times(digits: str) -> int:
+    return max(1, int(digits or 1)) if len(digits) <= 6 else _MOST_GROWTH + LONGEST_PATTERN

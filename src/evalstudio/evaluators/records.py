@@ -1,0 +1,133 @@
+"""Records: one already-produced response to score, and the score a criterion was given.
+
+The shapes of recorded scoring live here, below ``scoring``, because class-style evaluators speak them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic.alias_generators import to_camel
+
+from ..messages import Message, TokensUsage
+from .contract import Embedder, Invocation, LanguageModel, TurnFacts
+from .criteria import EvaluationCriteria, Score, check_unique
+
+
+class EvaluationInput(BaseModel):
+    """A response with everything it may be judged by."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", arbitrary_types_allowed=True
+    )
+
+    id: str | None = None
+    prompt: str | None = None
+    response: Any = Field(description="The agent's answer: text, or a message")
+    context: dict[str, Any] = Field(default_factory=dict[str, Any])
+    ground_truth: Any = None
+    criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
+    agent_config: dict[str, Any] = Field(default_factory=dict[str, Any])
+    message_history: list[Message] = Field(default_factory=list[Message])
+    timestamp: float | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    latency_ms: float | None = Field(None, ge=0)
+    tokens_usage: TokensUsage | None = None
+
+    @field_validator("response", mode="before")
+    @classmethod
+    def _message(cls, value: object) -> object:
+        if isinstance(value, Mapping) and "role" in value:
+            return Message.model_validate(dict(cast(Mapping[str, Any], value)))
+        return cast(object, value)
+
+    @field_validator("context", "agent_config", "metadata", "message_history", "criteria", mode="before")
+    @classmethod
+    def _empty(cls, value: object, info: Any) -> object:
+        if value is None:
+            return [] if info.field_name in ("message_history", "criteria") else {}
+        return value
+
+    @field_validator("criteria")
+    @classmethod
+    def _unique(cls, value: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
+        check_unique(value)
+        return value
+
+
+@dataclass(slots=True)
+class CriterionResult:
+    """What one evaluator said about one criterion."""
+
+    criterion_name: str
+    score: Score | None = None
+    reasoning: str | None = None
+    evaluator_type: str = ""
+    error: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    skipped: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"criterionName": self.criterion_name}
+        if self.error is None and not self.skipped:
+            fields["score"] = self.score
+        optional = {
+            "reasoning": self.reasoning or None,
+            "evaluatorType": self.evaluator_type,
+            "error": self.error,
+            "metadata": self.metadata or None,
+            "skipped": self.skipped or None,
+        }
+        return fields | {key: item for key, item in optional.items() if item is not None}
+
+
+def facts_of(
+    given: EvaluationInput,
+    criteria: Sequence[EvaluationCriteria],
+    *,
+    llm: LanguageModel | None = None,
+    embedder: Embedder | None = None,
+) -> TurnFacts:
+    """A record as evaluators see it: one turn, final."""
+    response: Any = given.response
+    if isinstance(response, Message):
+        new = [response]
+    else:
+        new = (
+            [Message.model_construct(role="assistant", content=response)] if isinstance(response, str) else []
+        )
+    return TurnFacts(
+        messages=given.message_history + new,
+        last_invocation=Invocation(given.latency_ms or 0.0, new, given.tokens_usage),
+        is_final=True,
+        ground_truth=given.ground_truth,
+        context=given.context,
+        criteria=criteria,
+        metadata=given.metadata,
+        agent_config=given.agent_config,
+        llm=llm,
+        embedder=embedder,
+        given_response=response,
+        given_prompt=given.prompt,
+    )
+
+
+def record_of(facts: TurnFacts) -> EvaluationInput:
+    """A turn of a live conversation as a record, for evaluators that know only records."""
+    return EvaluationInput.model_construct(
+        prompt=facts.prompt_text() or None,
+        response=facts.root("response"),
+        context=dict(facts.context),
+        ground_truth=facts.ground_truth,
+        criteria=list(facts.criteria),
+        message_history=facts.messages,
+        metadata=dict(facts.metadata),
+        agent_config=dict(facts.agent_config),
+        latency_ms=facts.last_invocation.latency_ms,
+        tokens_usage=facts.last_invocation.tokens_usage,
+    )

@@ -1,0 +1,342 @@
+"""Running the evaluators of one turn: errors become values, neighbours are never disturbed.
+
+Inline evaluators are called in place, with no task, thread or validation per call. Others run side by
+side, each under its own time limit; blocking functions run in worker threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import math
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, cast
+
+from ..threads import blocking
+from .contract import EvaluationResult, EvaluatorContext, Fault, Gate, Kind, TurnFacts, is_results
+from .criteria import Excluded, Score, normalize
+from .definition import Entry
+
+log = logging.getLogger("evalstudio")
+
+BLOCKED_SECONDS = 0.25
+_GRACE_SECONDS = 1.0
+_LONGEST_REASON = 10_000
+
+
+@dataclass(slots=True)
+class EvaluatorResult:
+    """One result of one entry, with everything needed to explain it later."""
+
+    type: str
+    label: str
+    name: str
+    kind: Kind
+    gate: Gate
+    success: bool
+    value: float | None = None
+    reason: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    error: str | None = None
+    fault: Fault | None = None
+    skipped: bool = False
+    decisive: bool = False
+    pending: bool = False
+    criterion_name: str | None = None
+    score: Score | None = None
+    turn: int = 1
+    duration_ms: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return not (self.success or self.skipped) and self.error is None
+
+    @property
+    def holds(self) -> bool:
+        return self.success and not self.skipped and self.error is None
+
+    def to_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "type": self.type,
+            "label": self.label,
+            "name": self.name,
+            "kind": self.kind,
+            "gate": self.gate,
+            "success": self.success,
+            "value": self.value,
+            "reason": self.reason,
+            "metadata": self.metadata,
+            "turn": self.turn,
+            "durationMs": round(self.duration_ms, 3),
+        }
+        optional = {
+            "error": self.error,
+            "fault": self.fault,
+            "skipped": self.skipped or None,
+            "decisive": self.decisive or None,
+            "pending": self.pending or None,
+            "criterionName": self.criterion_name,
+            "score": self.score,
+        }
+        return fields | {key: item for key, item in optional.items() if item is not None}
+
+
+async def run_entries(
+    entries: Iterable[Entry], facts: TurnFacts, limit: asyncio.Semaphore | None = None
+) -> list[EvaluatorResult]:
+    """Run entries side by side, under the limit if there is one, and return their results in order."""
+    found: list[list[EvaluatorResult]] = []
+    waiting: list[tuple[int, Entry]] = []
+    for entry in entries:
+        if entry.inline:
+            found.append(_run_inline(entry, facts))
+        else:
+            waiting.append((len(found), entry))
+            found.append([])
+    if len(waiting) == 1:
+        place, entry = waiting[0]
+        found[place] = await _run_limited(entry, facts, limit)
+    elif waiting:
+        answers = await asyncio.gather(*(_run_limited(entry, facts, limit) for _, entry in waiting))
+        for (place, _), answer in zip(waiting, answers, strict=True):
+            found[place] = answer
+    return [result for results in found for result in results]
+
+
+async def run_turn(
+    entries: Sequence[Entry],
+    facts: TurnFacts,
+    *,
+    models_after_failure: bool = False,
+    limit: asyncio.Semaphore | None = None,
+) -> list[EvaluatorResult]:
+    """Run the fast entries, then the model-backed ones unless an ``always`` assertion has failed."""
+    slow = [entry for entry in entries if entry.definition.cost != "fast"]
+    if not slow:
+        return await run_entries(entries, facts, limit)
+    results = await run_entries([e for e in entries if e.definition.cost == "fast"], facts, limit)
+    broken = any(r.failed and r.kind == "assertion" and r.gate == "always" for r in results)
+    if models_after_failure or not broken:
+        results += await run_entries(slow, facts, limit)
+        order = {entry.key: place for place, entry in enumerate(entries)}
+        results.sort(key=lambda result: order[result.name])
+    return results
+
+
+def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[EvaluatorResult]:
+    """Run inline entries in place, where there is nothing to wait for."""
+    return [result for entry in entries for result in _run_inline(entry, facts)]
+
+
+def _run_inline(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
+    start = perf_counter()
+    try:
+        returned: object = entry.definition.function(EvaluatorContext(entry.config, facts))
+    except (Exception, SystemExit) as error:
+        return [_errored(entry, facts, _message(error), start)]
+    return _settle(entry, returned, facts, start)
+
+
+async def _run_limited(
+    entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None
+) -> list[EvaluatorResult]:
+    if limit is None:
+        return await _run_apart(entry, facts)
+    async with limit:
+        return await _run_apart(entry, facts)
+
+
+async def _run_apart(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
+    start = perf_counter()
+    try:
+        returned = await _bounded(_call(entry, facts), entry.definition.timeout)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return [_errored(entry, facts, "the evaluator cancelled itself", start)]
+    except (Exception, SystemExit) as error:
+        return [_errored(entry, facts, _message(error), start)]
+    return _settle(entry, returned, facts, start)
+
+
+async def _call(entry: Entry, facts: TurnFacts) -> object:
+    definition = entry.definition
+    ctx = EvaluatorContext(entry.config, facts)
+    if definition.is_async:
+        returned: object = definition.function(ctx)
+    else:
+        returned = await blocking.run(lambda: definition.function(ctx))
+    if inspect.iscoroutine(returned):
+        steps = _Watched(cast(Coroutine[Any, Any, object], returned))
+        returned = await steps
+        if steps.longest > BLOCKED_SECONDS:
+            log.warning(
+                'Evaluator "%s" blocked the event loop for %.1f s; everything else had to wait. '
+                "Make it a plain def (it then runs in a worker thread) or await inside it.",
+                definition.type,
+                steps.longest,
+            )
+    return returned
+
+
+class _Watched:
+    """Awaits a coroutine and remembers its longest step between two awaits."""
+
+    __slots__ = ("_coroutine", "longest")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        self._coroutine = coroutine
+        self.longest = 0.0
+
+    def __await__(self) -> Generator[Any, Any, object]:
+        send, thrown = None, None
+        while True:
+            start = perf_counter()
+            try:
+                step = self._coroutine.send(send) if thrown is None else self._coroutine.throw(thrown)
+            except StopIteration as done:
+                return done.value
+            finally:
+                self.longest = max(self.longest, perf_counter() - start)
+            send, thrown = None, None
+            try:
+                send = yield step
+            except GeneratorExit:
+                self._coroutine.close()
+                raise
+            except BaseException as error:
+                thrown = error
+
+
+async def _bounded(work: Coroutine[Any, Any, object], seconds: float) -> object:
+    """Await under a time limit that holds even if the work swallows its cancellation."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        await _abandon(task)
+        raise
+    if not task.done():
+        await _abandon(task)
+        raise TimeoutError(f"timed out after {seconds:g} s")
+    return task.result()
+
+
+async def _abandon(task: asyncio.Task[object]) -> None:
+    task.cancel()
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await asyncio.wait({task}, timeout=_GRACE_SECONDS)
+
+
+def _message(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> EvaluatorResult:
+    result = _result(entry, facts, start)
+    result.criterion_name = getattr(entry.config, "criterion_name", None)
+    result.success = entry.kind == "metric"
+    result.error = message[:_LONGEST_REASON]
+    result.fault = "judge" if entry.definition.cost == "llm" else "evaluator"
+    result.reason = f"Evaluator error: {result.error}"
+    return result
+
+
+def _result(entry: Entry, facts: TurnFacts, start: float) -> EvaluatorResult:
+    definition = entry.definition
+    return EvaluatorResult(
+        type=definition.type,
+        label=definition.label,
+        name=entry.key,
+        kind=definition.kind,
+        gate=entry.gate,
+        success=True,
+        turn=facts.turn,
+        duration_ms=(perf_counter() - start) * 1000,
+    )
+
+
+def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> list[EvaluatorResult]:
+    """Bring whatever an evaluator returned into shape; nonsense becomes an error."""
+    if isinstance(returned, EvaluationResult):
+        return [_settle_one(entry, returned, facts, start)]
+    if isinstance(returned, bool):
+        number = None if entry.kind == "assertion" else float(returned)
+        return [_settle_one(entry, EvaluationResult(returned, number), facts, start)]
+    if isinstance(returned, int | float):
+        return [_settle_one(entry, EvaluationResult(value=returned), facts, start)]
+    if is_results(returned):
+        results = cast(Sequence[EvaluationResult], returned)
+        return [_settle_one(entry, result, facts, start) for result in results]
+    kind = "nothing" if returned is None else f"a {type(returned).__name__}"
+    return [
+        _errored(entry, facts, f"returned {kind}; expected an EvaluationResult, a bool or a number", start)
+    ]
+
+
+def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: float) -> EvaluatorResult:
+    result = _result(entry, facts, start)
+    if given.error is not None:
+        result = _errored(entry, facts, given.error, start)
+        result.criterion_name = given.criterion_name or result.criterion_name
+        result.metadata = given.metadata
+        if given.reason:
+            result.reason = given.reason
+        return result
+    result.reason = given.reason[:_LONGEST_REASON]
+    result.metadata = given.metadata
+    result.criterion_name = given.criterion_name
+    result.decisive = given.decisive
+    if given.skipped:
+        result.skipped = True
+        return result
+    try:
+        result.score = given.score
+        result.value = _value(entry, given)
+        result.success = entry.kind == "metric" or _success(entry, given, result.value, facts)
+    except (ValueError, TypeError) as error:
+        failed = _errored(entry, facts, str(error), start)
+        failed.criterion_name = given.criterion_name or failed.criterion_name
+        failed.metadata = given.metadata
+        return failed
+    return result
+
+
+def _value(entry: Entry, given: EvaluationResult) -> float | None:
+    value = given.value
+    if value is None and given.criterion_name is None and isinstance(given.score, int | float):
+        value = given.score
+    if value is None:
+        if entry.kind == "metric" and given.score is None:
+            raise ValueError("a metric must have a value")
+        return None
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"value {number} is not a finite number")
+    if entry.kind == "assertion" and not 0 <= number <= 1:
+        raise ValueError(f"value {number:g} of an assertion is outside 0–1; a metric may have any value")
+    return number
+
+
+def _success(entry: Entry, given: EvaluationResult, value: float | None, facts: TurnFacts) -> bool:
+    if given.success is not None:
+        return bool(given.success)
+    threshold = getattr(entry.config, "threshold", None)
+    bar = float(threshold) if isinstance(threshold, int | float) else 0.5
+    if value is not None:
+        return value >= bar
+    if given.score is None:
+        raise ValueError("a result needs success, a value or a score")
+    criterion = next((c for c in facts.criteria if c.name == given.criterion_name), None)
+    if criterion is None:
+        if isinstance(given.score, bool):
+            return given.score
+        raise ValueError(f'no criterion "{given.criterion_name}" is declared to read the score by')
+    try:
+        return normalize(given.score, criterion) >= bar
+    except Excluded as reason:
+        raise ValueError(f"score has no place on its scale: {reason}") from None

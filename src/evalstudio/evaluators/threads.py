@@ -1,0 +1,2 @@
+from ..threads import DaemonPool as DaemonPool
+from ..threads import blocking as blocking

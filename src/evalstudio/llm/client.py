@@ -1,0 +1,233 @@
+"""``Llm``: chat, structured answers and embeddings, with limits, retries and one repair.
+
+It fits the ``LanguageModel`` and ``Embedder`` contracts of the evaluators and belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from ..evaluators.contract import Answer
+from ..evaluators.threads import blocking
+from ..messages import Message, json_text
+from .embeddings import LOCAL_MODEL, batches, check_vectors, embed_locally
+from .errors import ModelError, redact
+from .limits import Gate
+from .prices import cost_of
+from .providers import Target, find_target
+from .reading import InvalidAnswer, read_answer
+from .retrying import Policy, persist
+from .settings import LlmSettings, Role, Structured
+from .usage import RoleUsage
+
+if TYPE_CHECKING:
+    from .connections import Connection
+    from .wire import Reply
+
+T = TypeVar("T")
+Shape = TypeVar("Shape", bound=BaseModel)
+
+_ROLES: tuple[Role, ...] = ("evaluation", "persona", "embedding")
+_LONGEST_QUOTE = 4_000
+# Words by which servers say that they do not know the parameter that carries a schema.
+_NO_SCHEMA = ("response_format", "json_schema", "output_config", "output_format", "responseschema")
+
+
+class Llm:
+    """Talks to model providers, as the settings say."""
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self.settings = settings
+        self._policy = Policy(settings.max_retries, settings.timeout_seconds, settings.total_timeout_seconds)
+        self._gates: dict[Role, Gate] = {role: Gate(getattr(settings.concurrency, role)) for role in _ROLES}
+        self._tallies: dict[Role, RoleUsage] = {role: RoleUsage() for role in _ROLES}
+        self._connections: dict[str, Connection] = {}
+        self._connecting = asyncio.Lock()
+        self._without_schema: set[Target] = set()
+
+    @property
+    def usage(self) -> dict[Role, RoleUsage]:
+        """What each role has used so far, and whether it is waiting for a rate limit right now."""
+        return {
+            role: replace(
+                tally,
+                waiting_seconds=self._gates[role].waiting_seconds,
+                queued=self._gates[role].queued,
+            )
+            for role, tally in self._tallies.items()
+        }
+
+    async def chat(
+        self, messages: Sequence[Message], *, model: str | None = None, role: Role = "persona"
+    ) -> Answer[str]:
+        """The model's next message as text."""
+        target = find_target(self.settings, model, role)
+        connection = await self._connect(target)
+        reply = await self._ask(connection, target, messages, None, "native", role)
+        if not reply.text.strip():
+            raise ModelError(f"{_name(target)} answered nothing{_because(reply)}", raw=reply.text)
+        return Answer(reply.text, reply.usage, reply.text)
+
+    async def answer(
+        self,
+        messages: Sequence[Message],
+        schema: type[Shape],
+        *,
+        model: str | None = None,
+        role: Role = "evaluation",
+    ) -> Answer[Shape]:
+        """One object of the schema. A reply that is none is sent back once; after that it is an error."""
+        target = find_target(self.settings, model, role)
+        connection = await self._connect(target)
+        reply = await self._ask_for(connection, target, messages, schema, role)
+        try:
+            return Answer(_read(reply, schema), reply.usage, reply.text)
+        except InvalidAnswer as error:
+            problem = str(error)
+        self._tallies[role].repairs += 1
+        again = [*messages, *_repair(reply, problem, schema)]
+        second = await self._ask_for(connection, target, again, schema, role)
+        try:
+            return Answer(_read(second, schema), reply.usage + second.usage, second.text)
+        except InvalidAnswer as error:
+            problem = str(error)
+        self._tallies[role].errors += 1
+        raise ModelError(
+            redact(f"{_name(target)} gave no usable answer, twice: {problem}", connection.secret),
+            raw=redact(second.text or reply.text, connection.secret),
+        )
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
+        """One vector per text, by the local model or a provider's."""
+        if (model or self.settings.models.embedding) == LOCAL_MODEL:
+            return await embed_locally(texts)
+        target = find_target(self.settings, model, "embedding")
+        connection = await self._connect(target)
+        vectors: list[list[float]] = []
+        for batch in batches(texts):
+            part, usage = await self._persist(
+                lambda batch=batch: connection.embed(target, batch), connection, target, "embedding"
+            )
+            self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
+            vectors += check_vectors(part, batch, target.place)
+        return vectors
+
+    async def aclose(self) -> None:
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.aclose()
+
+    async def __aenter__(self) -> Llm:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _connect(self, target: Target) -> Connection:
+        found = self._connections.get(target.provider)
+        if found is not None:
+            return found
+        async with self._connecting:
+            if target.provider not in self._connections:
+                # Loading a provider's library takes a second or two: not on the event loop.
+                self._connections[target.provider] = await blocking.run(
+                    lambda: _open(self.settings, target.provider)
+                )
+            return self._connections[target.provider]
+
+    async def _ask_for(
+        self,
+        connection: Connection,
+        target: Target,
+        messages: Sequence[Message],
+        schema: type[BaseModel],
+        role: Role,
+    ) -> Reply:
+        """Ask with the schema as the reply's format, or as a tool's where only that is known."""
+        structured: Structured = self.settings.structured
+        if target in self._without_schema or not connection.takes_schema(target.model):
+            structured = "tool"
+        try:
+            return await self._ask(connection, target, messages, schema, structured, role)
+        except ModelError as error:
+            said = str(error).lower()
+            refused = error.status in (400, 422) and any(word in said for word in _NO_SCHEMA)
+            if structured == "tool" or not refused:
+                raise
+        self._without_schema.add(target)
+        return await self._ask(connection, target, messages, schema, "tool", role)
+
+    async def _ask(
+        self,
+        connection: Connection,
+        target: Target,
+        messages: Sequence[Message],
+        schema: type[BaseModel] | None,
+        structured: Structured,
+        role: Role,
+    ) -> Reply:
+        reply = await self._persist(
+            lambda: connection.ask(target, messages, schema, structured, role), connection, target, role
+        )
+        cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
+        self._tallies[role].add(reply.usage, cost)
+        return reply
+
+    async def _persist(
+        self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role
+    ) -> T:
+        tally = self._tallies[role]
+        try:
+            return await persist(
+                attempt,
+                lambda error: connection.explain(error, target),
+                self._gates[role],
+                self._policy,
+                tally,
+            )
+        except ModelError:
+            tally.errors += 1
+            raise
+
+
+def _open(settings: LlmSettings, provider: str) -> Connection:
+    from .connections import Connection
+
+    return Connection(settings, provider)
+
+
+def _name(target: Target) -> str:
+    return f"{target.model} ({target.place})"
+
+
+def _because(reply: Reply) -> str:
+    match reply.finish:
+        case "length":
+            return ": it ran into its token limit (llmSettings.maxTokens)"
+        case "content_filter":
+            return ": its content filter declined"
+        case _:
+            return ""
+
+
+def _read(reply: Reply, schema: type[Shape]) -> Shape:
+    if reply.finish in ("length", "content_filter"):
+        raise InvalidAnswer(f"the reply is not complete{_because(reply)}")
+    return read_answer(reply.text, schema)
+
+
+def _repair(reply: Reply, problem: str, schema: type[BaseModel]) -> list[Message]:
+    """The reply back to the model with what is wrong with it. The schema is told too: a server that ignores
+    the requested format has never shown it to the model."""
+    request = (
+        f"Your reply could not be used: {problem}\n"
+        "Answer again with exactly one JSON object and nothing else, fitting this JSON Schema:\n"
+        f"{json_text(schema.model_json_schema())}"
+    )
+    quoted = Message(role="assistant", content=reply.text[:_LONGEST_QUOTE])
+    return [quoted, Message(role="user", content=request)]

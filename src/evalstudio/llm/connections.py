@@ -1,0 +1,194 @@
+"""Open connections to providers. Importing this loads the provider library; each provider's own on first use.
+
+A connection asks once and lets errors fly; trying again and reading the reply are the client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx2
+from pydantic import BaseModel
+from pydantic_ai.direct import model_request
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from ..messages import Message, TokensUsage
+from .errors import ModelError
+from .failures import explain
+from .providers import Access, Target, find_access
+from .retrying import Failure
+from .settings import LlmSettings, Role, Structured
+from .transport import open_client
+from .wire import Reply, from_provider, parameters, to_provider
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+MakeModel = Callable[[str], Model[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A model with what it takes, found out once."""
+
+    model: Model[Any]
+    takes_schema: bool
+    options: dict[Role, ModelSettings]
+
+
+class Connection:
+    """One provider with its pooled HTTP client and the models asked for so far."""
+
+    def __init__(self, settings: LlmSettings, provider: str) -> None:
+        access = find_access(settings, provider)
+        most = settings.concurrency
+        self._http = open_client(
+            settings.timeout_seconds,
+            settings.max_response_bytes,
+            most.evaluation + most.persona + most.embedding,
+        )
+        self._secret = access.secret
+        self._settings = settings
+        self._openai: AsyncOpenAI | None = None
+        match provider:
+            case "anthropic":
+                self._make = _anthropic(access, self._http)
+            case "google":
+                self._make = _google(access, self._http)
+            case _:
+                self._openai = _openai_client(access, self._http)
+                self._make = _openai(provider, self._openai)
+        self._models: dict[str, _Opened] = {}
+
+    @property
+    def secret(self) -> str | None:
+        return self._secret
+
+    def takes_schema(self, name: str) -> bool:
+        """Whether the model takes a JSON Schema for its reply."""
+        return self._model(name).takes_schema
+
+    async def ask(
+        self,
+        target: Target,
+        messages: Sequence[Message],
+        schema: type[BaseModel] | None,
+        structured: Structured,
+        role: Role,
+    ) -> Reply:
+        opened = self._model(target.model)
+        response = await model_request(
+            opened.model,
+            to_provider(messages),
+            model_settings=opened.options.get(role),
+            model_request_parameters=parameters(schema, structured),
+            instrument=False,
+        )
+        return from_provider(response)
+
+    async def embed(self, target: Target, texts: list[str]) -> tuple[list[list[float]], TokensUsage]:
+        if self._openai is None:
+            raise ModelError(
+                f"{target.provider} is not used for embeddings here: set llmSettings.models.embedding to "
+                '"wordllama", to "openai:<model>" or to a model of an OpenAI-compatible server'
+            )
+        response = await self._openai.embeddings.create(
+            model=target.model, input=texts, encoding_format="float"
+        )
+        vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+        usage = TokensUsage.model_validate(response.usage.model_dump() if response.usage else {})
+        return vectors, usage
+
+    def explain(self, error: Exception, target: Target) -> Failure:
+        return explain(error, target, self._secret, self._settings.timeout_seconds)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    def _model(self, name: str) -> _Opened:
+        found = self._models.get(name)
+        if found is None:
+            model = self._make(name)
+            profile = cast(Mapping[str, Any], model.profile)
+            heat = self._settings.temperature if takes_temperature(profile) else None
+            options: dict[Role, ModelSettings] = {
+                "evaluation": _options(self._settings, heat.evaluation if heat else None),
+                "persona": _options(self._settings, heat.persona if heat else None),
+            }
+            found = _Opened(model, bool(profile.get("supports_json_schema_output")), options)
+            self._models[name] = found
+        return found
+
+
+def takes_temperature(profile: Mapping[str, Any]) -> bool:
+    """Whether a model may be sent a temperature: models that reason refuse it."""
+    if profile.get("anthropic_disallows_sampling_settings"):
+        return False
+    if not profile.get("openai_supports_reasoning"):
+        return True
+    efforts = profile.get("openai_reasoning_efforts")
+    may_rest = profile.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
+    return bool(may_rest) and not profile.get("thinking_enabled_by_default")
+
+
+def _options(settings: LlmSettings, temperature: float | None) -> ModelSettings:
+    options: ModelSettings = {}
+    if temperature is not None:
+        options["temperature"] = temperature
+    if settings.seed is not None:
+        options["seed"] = settings.seed
+    if settings.max_tokens is not None:
+        options["max_tokens"] = settings.max_tokens
+    return options
+
+
+def _openai_client(access: Access, http: httpx2.AsyncClient) -> AsyncOpenAI:
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(
+        api_key=access.api_key,
+        base_url=access.base_url,
+        http_client=http,
+        timeout=http.timeout,
+        max_retries=0,
+    )
+
+
+def _openai(provider: str, client: AsyncOpenAI) -> MakeModel:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    speaks = (
+        OpenAIProvider(openai_client=client)
+        if provider == "openai"
+        else OpenAICompatibleProvider(provider, openai_client=client)
+    )
+    return lambda name: OpenAIChatModel(name, provider=speaks)
+
+
+def _anthropic(access: Access, http: httpx2.AsyncClient) -> MakeModel:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = AsyncAnthropic(
+        api_key=access.api_key,
+        base_url=access.base_url,
+        http_client=http,
+        timeout=http.timeout,
+        max_retries=0,
+    )
+    speaks = AnthropicProvider(anthropic_client=client)
+    return lambda name: AnthropicModel(name, provider=speaks)
+
+
+def _google(access: Access, http: httpx2.AsyncClient) -> MakeModel:
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    speaks = GoogleProvider(api_key=access.api_key, base_url=access.base_url, http_client=http)
+    return lambda name: GoogleModel(name, provider=speaks)

@@ -1,0 +1,100 @@
+"""Vectors for texts: the local model in worker threads, and batches for either kind.
+
+The local model needs the ``embeddings`` extra; its weights come with the package, nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..evaluators.threads import blocking
+from .errors import ModelError
+
+if TYPE_CHECKING:
+    from wordllama import WordLlamaInference
+
+LOCAL_MODEL = "wordllama"
+
+_MOST_TEXTS = 64
+_MOST_CHARACTERS = 200_000
+# The local model averages over a text's words; beyond this many characters the average stands still.
+_LONGEST_TEXT = 100_000
+
+_loading = threading.Lock()
+
+
+class LocalEmbedder:
+    """Embeds with the local model alone, for use without any provider."""
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
+        if model not in (None, LOCAL_MODEL):
+            raise ModelError(
+                f'the embedding model "{model}" needs a provider: set llmSettings, or use "{LOCAL_MODEL}"'
+            )
+        return await embed_locally(texts)
+
+
+async def embed_locally(texts: Sequence[str]) -> list[list[float]]:
+    """Vectors by the local model, in a worker thread so that the event loop stays free."""
+    sound = [text[:_LONGEST_TEXT].encode("utf-8", "replace").decode() for text in texts]
+    vectors: list[list[float]] = []
+    for batch in batches(sound):
+        vectors += await blocking.run(lambda batch=batch: _embed(batch))
+    return vectors
+
+
+def _embed(texts: list[str]) -> list[list[float]]:
+    with _loading:
+        model = _local_model()
+    return model.embed(texts).tolist()
+
+
+@cache
+def _local_model() -> WordLlamaInference:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        import wordllama
+    except ImportError:
+        raise ModelError(
+            "the local embedding model is not installed. "
+            'Install it with: pip install "evalstudio[embeddings]"'
+        ) from None
+    finally:
+        # The package sets up logging for the whole program when it is imported.
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in groups that are neither many nor large."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == _MOST_TEXTS or size + len(text) > _MOST_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def check_vectors(vectors: list[list[float]], texts: Sequence[str], place: str) -> list[list[float]]:
+    """One finite vector of the same length per text, or an error."""
+    if len(vectors) != len(texts):
+        raise ModelError(f"{place} sent {len(vectors)} vectors for {len(texts)} texts")
+    sizes = {len(vector) for vector in vectors}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ModelError(f"{place} sent vectors of different or no length")
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        raise ModelError(f"{place} sent a vector with a number that is not finite")
+    return vectors

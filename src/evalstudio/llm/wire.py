@@ -1,0 +1,109 @@
+"""Our messages and schemas in the provider library's shapes, and its replies in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pydantic import BaseModel
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.tools import ToolDefinition
+
+from ..messages import Message, TokensUsage, text_of
+from .settings import Structured
+
+_ANSWER_TOOL = "answer"
+_SYSTEM_ROLES = frozenset({"system", "developer"})
+_PLAIN = ModelRequestParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said, and what that used."""
+
+    text: str
+    usage: TokensUsage
+    cached_tokens: int = 0
+    finish: str | None = None
+
+
+def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
+    """The conversation as text: tool calls are told, not replayed, for the tools are not ours to offer."""
+    said: list[ModelMessage] = []
+    asked: list[ModelRequestPart] = []
+    for message in messages:
+        text = _told(message)
+        if not text.strip():
+            continue
+        if message.role == "assistant":
+            if asked:
+                said.append(ModelRequest(parts=asked))
+                asked = []
+            said.append(ModelResponse(parts=[TextPart(text)]))
+        elif message.role in _SYSTEM_ROLES:
+            asked.append(SystemPromptPart(text))
+        else:
+            asked.append(UserPromptPart(text))
+    if asked:
+        said.append(ModelRequest(parts=asked))
+    return said
+
+
+def _told(message: Message) -> str:
+    text = text_of(message)
+    if message.role == "tool":
+        return f"[result of {message.name or message.tool_call_id or 'a tool'}] {text}"
+    calls = [f"[called {call.name} with {call.function.arguments}]" for call in message.tool_calls or ()]
+    return "\n".join([text, *calls] if text else calls)
+
+
+def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelRequestParameters:
+    """What to ask for: plain text, or one object of the schema."""
+    return _PLAIN if schema is None else _shaped(schema, structured)
+
+
+@lru_cache(maxsize=256)
+def _shaped(schema: type[BaseModel], structured: Structured) -> ModelRequestParameters:
+    description = (schema.__doc__ or "").strip() or None
+    json_schema = schema.model_json_schema()
+    if structured == "native":
+        shape = OutputObjectDefinition(json_schema=json_schema, name=schema.__name__, description=description)
+        return ModelRequestParameters(output_mode="native", output_object=shape)
+    tool = ToolDefinition(
+        name=_ANSWER_TOOL,
+        parameters_json_schema=json_schema,
+        description=description or "Give the answer.",
+        kind="output",
+    )
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+def from_provider(response: ModelResponse) -> Reply:
+    """The reply's text, or the arguments of the answer where it came as a tool call."""
+    answers = [part.args_as_json_str() for part in response.parts if isinstance(part, ToolCallPart)]
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    used = response.usage
+    usage = TokensUsage.model_construct(
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        total_tokens=used.input_tokens + used.output_tokens,
+    )
+    text = "\n".join(answers) if answers else "".join(texts)
+    return Reply(_sound(text), usage, used.cache_read_tokens, response.finish_reason)
+
+
+def _sound(text: str) -> str:
+    """Text that can be stored and sent on: half of a surrogate pair cannot."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,176 @@
+"""The registry: every evaluator and connector type there is, and who brought it.
+
+``create_registry`` fills one with the built-ins; ``loading.py`` adds what the config file lists.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .. import connectors
+from ..connectors.contract import ConnectorDefinition
+from ..evaluators import builtin
+from ..evaluators.class_style import adapt_class, is_class_style
+from ..evaluators.definition import EvaluatorDefinition
+
+BUILT_IN = "built-in"
+
+Definition = EvaluatorDefinition | ConnectorDefinition
+
+
+class PluginError(Exception):
+    """A plugin that cannot be used. The message is complete: nothing else needs to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What a plugin contributes, said explicitly. Evaluators may be definitions or class-style."""
+
+    connectors: Sequence[ConnectorDefinition] = ()
+    evaluators: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPlugin:
+    """A plugin as it was loaded: its name in the config, where it was found, the types it brought."""
+
+    name: str
+    path: str | None
+    evaluators: list[str] = field(default_factory=list[str])
+    connectors: list[str] = field(default_factory=list[str])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "path": self.path,
+            "evaluators": self.evaluators,
+            "connectors": self.connectors,
+        }
+
+
+class PluginRegistry:
+    """Evaluator and connector types by name. A type is registered once and never replaced."""
+
+    def __init__(self) -> None:
+        self._evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
+        self._connectors: dict[str, tuple[ConnectorDefinition, str]] = {}
+        self.plugins: list[LoadedPlugin] = []
+
+    def register(self, x: object, source: str | None = None) -> None:
+        """Add a definition, a class-style evaluator or a ``Plugin``: all of it, or nothing and an error."""
+        self._add(definitions_of(x, source), source)
+
+    def add_plugin(self, definitions: Iterable[Definition], name: str, path: str | None) -> None:
+        """Register what a loaded plugin brings, and remember where it came from."""
+        self.plugins.append(LoadedPlugin(name, path, *self._add(definitions, name)))
+
+    def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
+        evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
+        connectors: dict[str, tuple[ConnectorDefinition, str]] = {}
+        for definition in definitions:
+            owner = source or definition.module or "code"
+            if isinstance(definition, EvaluatorDefinition):
+                _refuse_twice("Evaluator", definition.type, owner, self._evaluators, evaluators)
+                evaluators[definition.type] = (definition, owner)
+            else:
+                _refuse_twice("Connector", definition.type, owner, self._connectors, connectors)
+                connectors[definition.type] = (definition, owner)
+        self._evaluators |= evaluators
+        self._connectors |= connectors
+        return list(evaluators), list(connectors)
+
+    def get_evaluator(self, type: str) -> EvaluatorDefinition | None:  # noqa: A002
+        found = self._evaluators.get(type)
+        return found[0] if found else None
+
+    def get_connector(self, type: str) -> ConnectorDefinition | None:  # noqa: A002
+        found = self._connectors.get(type)
+        return found[0] if found else None
+
+    def list_evaluator_types(self) -> list[dict[str, Any]]:
+        return [_described(definition, source) for definition, source in self._evaluators.values()]
+
+    def list_connector_types(self) -> list[dict[str, Any]]:
+        return [_described(definition, source) for definition, source in self._connectors.values()]
+
+
+def _described(definition: Definition, source: str) -> dict[str, Any]:
+    return definition.to_json() | {"builtin": source == BUILT_IN, "source": source}
+
+
+def _refuse_twice(
+    what: str,
+    name: str,
+    owner: str,
+    known: Mapping[str, tuple[Definition, str]],
+    new: Mapping[str, tuple[Definition, str]],
+) -> None:
+    if name in new:
+        raise PluginError(f'Plugin "{owner}" defines {what.lower()} type "{name}" twice.')
+    if name in known:
+        first = known[name][1]
+        holder = first if first == BUILT_IN else f'plugin "{first}"'
+        raise PluginError(
+            f'{what} type "{name}" is already registered ({holder}). Plugin "{owner}" cannot override it.'
+        )
+
+
+def definitions_of(x: object, source: str | None) -> list[Definition]:
+    """What is registered, as definitions."""
+    if isinstance(x, EvaluatorDefinition | ConnectorDefinition):
+        return [x]
+    if isinstance(x, Plugin):
+        return [_one(item, source) for item in (*x.connectors, *x.evaluators)]
+    return [_one(x, source)]
+
+
+def _one(x: object, source: str | None) -> Definition:
+    if isinstance(x, EvaluatorDefinition | ConnectorDefinition):
+        return x
+    if is_class_style(x):
+        return adapt_class(x)
+    where = f'Plugin "{source}": ' if source else ""
+    name = x.__name__ if isinstance(x, type) else f"a {type(x).__name__}"
+    raise PluginError(
+        f"{where}{name} is neither an evaluator nor a connector. Use define_evaluator() or "
+        "define_connector(), or a class with a type and an evaluate method."
+    )
+
+
+def made_in(module: ModuleType) -> list[Definition]:
+    """Every definition made in a module or its loaded submodules, in order; not what they import."""
+    inside = module.__name__ + "."
+    names = [module.__name__, *(name for name in list(sys.modules) if name.startswith(inside))]
+    found: dict[int, Definition] = {}
+    for name in names:
+        for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
+            if isinstance(value, EvaluatorDefinition | ConnectorDefinition) and (
+                value.module == module.__name__ or value.module.startswith(inside)
+            ):
+                found[id(value)] = value
+    return list(found.values())
+
+
+@cache
+def _built_in() -> Plugin:
+    evaluators = _made_in_all(builtin.__name__, builtin.BUILTIN_MODULES)
+    reach = _made_in_all(connectors.__name__, getattr(connectors, "BUILTIN_MODULES", ()))
+    return Plugin([d for d in reach if isinstance(d, ConnectorDefinition)], evaluators)
+
+
+def _made_in_all(room: str, names: Iterable[str]) -> list[Definition]:
+    modules = [import_module(f"{room}.{name}") for name in names]
+    return [definition for module in modules for definition in made_in(module)]
+
+
+def create_registry() -> PluginRegistry:
+    """A registry with the built-in types."""
+    registry = PluginRegistry()
+    registry.register(_built_in(), BUILT_IN)
+    return registry

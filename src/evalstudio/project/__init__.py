@@ -1,0 +1,1 @@
+"""A project: its config file, and later the entities it holds."""

@@ -1,0 +1,123 @@
+"""The project's config file: finding it, reading it, and saying exactly what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from ..configs import StrictConfig
+from ..files import ConfigError, read_mapping
+from ..schemas import path_text
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class ModelNames(StrictConfig):
+    """Which model plays which role."""
+
+    evaluation: Text | None = Field(default=None, description="Judges conversations")
+    persona: Text | None = Field(default=None, description="Plays the user")
+    embedding: Text | None = Field(default=None, description="Turns text into vectors")
+
+
+class LlmSettings(StrictConfig):
+    """The model provider. ``${VAR}`` stays as it is here; it is looked up when a model is called."""
+
+    provider: Text
+    api_key: Text | None = Field(default=None, repr=False)
+    base_url: Text | None = None
+    models: ModelNames = ModelNames()
+
+
+class StorageSettings(StrictConfig):
+    """Where results are kept."""
+
+    type: Literal["sqlite", "postgres"] = "sqlite"
+    path: Text | None = Field(default=None, description="SQLite file, relative to the config file")
+    connection_string: Text | None = Field(default=None, repr=False)
+
+    @model_validator(mode="after")
+    def _belongs_to_its_type(self) -> StorageSettings:
+        if self.type == "postgres" and self.connection_string is None:
+            raise ValueError("postgres needs a connectionString")
+        if self.type == "postgres" and self.path is not None:
+            raise ValueError("path is for sqlite; postgres takes a connectionString")
+        if self.type == "sqlite" and self.connection_string is not None:
+            raise ValueError("connectionString is for postgres; sqlite takes a path")
+        return self
+
+
+class Defaults(StrictConfig):
+    """What scenarios and evals use where they say nothing themselves."""
+
+    max_messages: int | None = Field(default=None, ge=1, strict=True)
+    repetitions: int | None = Field(default=None, ge=1, strict=True)
+
+
+class ProjectConfig(StrictConfig):
+    """The whole config file. Every part may be left out."""
+
+    json_schema: str | None = Field(default=None, alias="$schema", description="For editors")
+    version: Literal[2] = 2
+    name: Text | None = None
+    plugins: list[Text] = Field(default=[], description="Paths, modules or installed distributions")
+    evaluators: list[Text] = Field(default=[], description="A synonym for plugins; both lists are joined")
+    llm_settings: LlmSettings | None = None
+    storage: StorageSettings = StorageSettings()
+    max_concurrency: int = Field(default=8, ge=1, strict=True, description="Runs at the same time")
+    defaults: Defaults = Defaults()
+
+    @property
+    def all_plugins(self) -> list[str]:
+        return self.plugins + self.evaluators
+
+
+def find_config(start: Path | str = ".") -> Path | None:
+    """The nearest config file, from a folder up to the root."""
+    folder = Path(start).resolve()
+    for place in (folder, *folder.parents):
+        found = [place / name for name in CONFIG_NAMES if (place / name).is_file()]
+        if len(found) > 1:
+            names = " and ".join(path.name for path in found)
+            raise ConfigError(f"{place} holds {names}; keep one of them")
+        if found:
+            return found[0]
+    return None
+
+
+def read_config(path: Path | str) -> ProjectConfig:
+    """The config file as a model; what is wrong is reported with its place in the file."""
+    return parse_config(read_mapping(Path(path)), str(path))
+
+
+def parse_config(raw: dict[str, Any], where: str) -> ProjectConfig:
+    try:
+        return ProjectConfig.model_validate(raw)
+    except ValidationError as error:
+        lines = [_line(item) for item in error.errors(include_url=False, include_input=False)]
+        raise ConfigError("\n".join([f"{where} has problems:", *lines])) from None
+
+
+def _line(error: ErrorDetails) -> str:
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        message = f"unknown key; known are {', '.join(_known_keys(error['loc'][:-1]))}"
+    return f"  {path_text(error['loc'])}: {message}"
+
+
+def _known_keys(place: tuple[str | int, ...]) -> list[str]:
+    """The keys of the object at this place in the file."""
+    schema: dict[str, Any] = ProjectConfig.model_json_schema()
+    here = schema
+    for part in place:
+        here = here["properties"][part]
+        named = [here, *here.get("anyOf", ())]
+        here = next(schema["$defs"][item["$ref"].rpartition("/")[2]] for item in named if "$ref" in item)
+    return list(here["properties"])

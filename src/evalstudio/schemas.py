@@ -1,0 +1,73 @@
+"""JSON Schemas that never fetch, with their defaults filled in and errors a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, cast
+
+import jsonschema_rs
+
+Schema = dict[str, Any]
+
+# Enough for any sane pattern; a hostile one ends here instead of running on.
+_BACKTRACKS = 100_000
+
+
+class InvalidSchema(ValueError):
+    """Not a usable JSON Schema."""
+
+
+def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
+    """A validator for the schema. Remote references are refused here, before any use."""
+    try:
+        return jsonschema_rs.validator_for(
+            schema if isinstance(schema, bool) else dict(schema),
+            retriever=_refuse,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        detail = getattr(error, "message", None) or str(error)
+        raise InvalidSchema(f"not a usable JSON Schema: {detail}") from None
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"reference {uri} points outside the schema, and schemas are never fetched")
+
+
+def problems(validator: jsonschema_rs.Validator, value: Any, most: int = 5) -> list[tuple[str, str]]:
+    """Where and how a value breaks the schema: (path, message) pairs."""
+    found: list[tuple[str, str]] = []
+    for error in validator.iter_errors(value):
+        found.append((path_text(error.instance_path), error.message))
+        if len(found) == most:
+            break
+    return found
+
+
+def path_text(parts: list[str | int] | tuple[str | int, ...]) -> str:
+    """``("rules", 0, "tool")`` as ``rules[0].tool``."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    """A copy of the value in which missing properties have their schema's defaults."""
+    if not isinstance(value, Mapping):
+        return deepcopy(value)
+    given = cast(Mapping[str, Any], value)
+    filled: dict[str, Any] = {key: deepcopy(item) for key, item in given.items()}
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return filled
+    for name, part in cast(Mapping[str, Any], properties).items():
+        if not isinstance(part, Mapping):
+            continue
+        rules = cast(Mapping[str, Any], part)
+        if name in filled:
+            filled[name] = with_defaults(rules, filled[name])
+        elif "default" in rules:
+            filled[name] = deepcopy(rules["default"])
+    return filled

@@ -1,0 +1,1 @@
+"""Recorded scoring: what an agent already said, judged by criteria and evaluators."""

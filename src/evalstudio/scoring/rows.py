@@ -1,0 +1,161 @@
+"""Rows of a dataset as records: field mapping, the record's id, and whether it is in the sample."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+from pydantic import ValidationError
+
+from ..configs import readable
+from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
+from ..evaluators.criteria import EvaluationCriteria
+from ..evaluators.paths import MISSING, lookup, split_path
+from ..evaluators.records import EvaluationInput, facts_of
+from ..messages import Message
+
+_FIELDS = {
+    field.alias or name: name for name, field in EvaluationInput.model_fields.items() if name != "criteria"
+}
+_NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage"})
+# A row with only these needs no further reading: the common case, kept off the slow path.
+_PLAIN = frozenset({"id", "prompt", "response", "groundTruth", "context", "metadata", "sessionId", "agentId"})
+
+
+class UnusableRow(ValueError):
+    """A row that is not a record."""
+
+
+@dataclass(slots=True)
+class Record:
+    """One row, ready to be scored."""
+
+    id: str
+    line: int
+    facts: TurnFacts
+    agent_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Turns rows into records."""
+
+    criteria: Sequence[EvaluationCriteria]
+    fields: Mapping[str, str]
+    llm: LanguageModel | None = None
+    embedder: Embedder | None = None
+
+    def parse(self, line: int, text: bytes) -> dict[str, Any]:
+        try:
+            row = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise UnusableRow(_why_not_json(text, error)) from None
+        if not isinstance(row, dict):
+            raise UnusableRow(f"is a JSON {_json_kind(row)}, not an object")
+        return self._mapped(cast(dict[str, Any], row)) if self.fields else cast(dict[str, Any], row)
+
+    def _mapped(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Every target from its path; columns that are not mapped keep their own names."""
+        mapped = dict(row)
+        for target, path in self.fields.items():
+            value = row.get(path, MISSING)
+            if value is MISSING:
+                value = lookup(row, split_path(path))
+            if value is MISSING:
+                continue
+            _place(mapped, target, value)
+        return mapped
+
+    def record(self, line: int, row: dict[str, Any]) -> Record:
+        given_id = row.get("id")
+        record_id = str(line) if given_id is None else str(given_id)
+        response = row.get("response")
+        if response is None:
+            raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
+        if isinstance(response, str) and _PLAIN.issuperset(row) and _is_plain(row):
+            return Record(
+                record_id, line, self._plain_facts(row, response), row.get("agentId"), row.get("sessionId")
+            )
+        return self._checked(record_id, line, row)
+
+    def _plain_facts(self, row: dict[str, Any], response: str) -> TurnFacts:
+        new = [Message.model_construct(role="assistant", content=response)]
+        return TurnFacts(
+            messages=new,
+            last_invocation=Invocation(0.0, new),
+            is_final=True,
+            ground_truth=row.get("groundTruth"),
+            context=row.get("context") or {},
+            criteria=self.criteria,
+            metadata=row.get("metadata") or {},
+            llm=self.llm,
+            embedder=self.embedder,
+            given_response=response,
+            given_prompt=row.get("prompt"),
+        )
+
+    def _checked(self, record_id: str, line: int, row: dict[str, Any]) -> Record:
+        known = {name: _nested(name, row[name]) for name in _FIELDS if name in row and name != "id"}
+        beside = {name: item for name, item in row.items() if name not in _FIELDS}
+        if beside:
+            metadata = known.get("metadata")
+            known["metadata"] = {**beside, **cast(Mapping[str, Any], metadata or {})}
+        try:
+            given = EvaluationInput.model_validate(known)
+        except ValidationError as error:
+            path, message = readable(error)[0]
+            raise UnusableRow(f"{path}: {message}") from None
+        facts = facts_of(given, self.criteria, llm=self.llm, embedder=self.embedder)
+        return Record(record_id, line, facts, given.agent_id, given.session_id)
+
+
+def _is_plain(row: Mapping[str, Any]) -> bool:
+    return (
+        isinstance(row.get("prompt"), str | None)
+        and isinstance(row.get("context"), dict | None)
+        and isinstance(row.get("metadata"), dict | None)
+        and isinstance(row.get("agentId"), str | None)
+        and isinstance(row.get("sessionId"), str | None)
+    )
+
+
+def _nested(name: str, value: Any) -> Any:
+    """A table's cell may hold JSON where a record holds an object or a list."""
+    if name in _NESTED and isinstance(value, str):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+def _place(row: dict[str, Any], target: str, value: Any) -> None:
+    head, _, rest = target.partition(".")
+    if not rest:
+        row[head] = value
+        return
+    inner = row.get(head)
+    row[head] = {**(cast(dict[str, Any], inner) if isinstance(inner, dict) else {}), rest: value}
+
+
+def _json_kind(value: object) -> str:
+    kinds = {"list": "list", "str": "text", "bool": "boolean", "NoneType": "null"}
+    return kinds.get(type(value).__name__, "number")
+
+
+def _why_not_json(text: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8 text"
+    return f"is not valid JSON: {error.msg} (column {error.colno})"
+
+
+def in_sample(record_id: str, share: float, seed: str) -> bool:
+    """Whether a record is in the sample: decided by its id alone, so always the same."""
+    digest = hashlib.blake2b(f"{seed}\0{record_id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64 < share

@@ -1,0 +1,230 @@
+"""Scoring one record: run the evaluators, weigh their scores, keep what was left out.
+
+``EvaluationRunner`` resolves its evaluators once and scores any number of records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from ..configs import InvalidConfig, readable
+from ..evaluators.aggregate import Outcome, conclude
+from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
+from ..evaluators.criteria import Coverage, EvaluationCriteria, Judged, Score, on_scale, weigh
+from ..evaluators.records import CriterionResult, EvaluationInput, facts_of
+from ..evaluators.running import EvaluatorResult, run_turn
+from ..llm.embeddings import LocalEmbedder
+from ..plugins import PluginRegistry, create_registry
+from ..sync import run_sync
+from .config import EvaluationRunConfig, resolve
+
+
+@dataclass(slots=True)
+class AggregatedEvaluationResult:
+    """What a record came to."""
+
+    overall_score: float | None
+    results: list[CriterionResult]
+    timestamp: int
+    input_snapshot: Any
+    outcome: Outcome = "pass"
+    success: bool = True
+    agent_id: str | None = None
+    session_id: str | None = None
+    evaluation_config_snapshot: dict[str, Any] = field(default_factory=dict[str, Any])
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    run_errors: list[str] = field(default_factory=list[str])
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    criterion_scores: dict[str, float] = field(default_factory=dict[str, float])
+    coverage: Coverage = field(default_factory=Coverage)
+
+    def to_json(self) -> dict[str, Any]:
+        snapshot = self.input_snapshot
+        if isinstance(snapshot, EvaluationInput):
+            snapshot = snapshot.model_dump(by_alias=True, exclude_unset=True)
+        fields: dict[str, Any] = {
+            "overallScore": self.overall_score,
+            "success": self.success,
+            "outcome": self.outcome,
+            "results": [result.to_json() for result in self.results],
+            "criterionScores": self.criterion_scores,
+            "metrics": self.metrics,
+            "coverage": self.coverage.to_json(),
+            "runErrors": self.run_errors,
+            "timestamp": self.timestamp,
+            "inputSnapshot": snapshot,
+        }
+        optional = {
+            "agentId": self.agent_id,
+            "sessionId": self.session_id,
+            "evaluationConfigSnapshot": self.evaluation_config_snapshot,
+            "metadata": self.metadata,
+        }
+        return fields | {key: item for key, item in optional.items() if item}
+
+
+class EvaluationStorageProvider(Protocol):
+    """Anything that keeps results."""
+
+    async def save_result(self, result: AggregatedEvaluationResult) -> None: ...
+
+
+@lru_cache(maxsize=1)
+def builtin_registry() -> PluginRegistry:
+    return create_registry()
+
+
+class EvaluationRunner:
+    """Scores records with one set of evaluators."""
+
+    def __init__(
+        self,
+        config: EvaluationRunConfig | Mapping[str, Any],
+        *,
+        registry: PluginRegistry | None = None,
+        llm: LanguageModel | None = None,
+        embedder: Embedder | None = None,
+        storage: EvaluationStorageProvider | None = None,
+    ) -> None:
+        if storage is not None and not callable(getattr(storage, "save_result", None)):
+            raise TypeError("storage needs an async save_result(result) method")
+        self.config = _parsed(EvaluationRunConfig, config, "config")
+        self.resolved = resolve(self.config, registry or builtin_registry())
+        self.entries = [one.entry for one in self.resolved]
+        self.inline = all(entry.inline for entry in self.entries)
+        self._given_types = {one.entry.key: one.given_type for one in self.resolved}
+        self._llm = llm
+        self._embedder = embedder or LocalEmbedder()
+        self._storage = storage
+
+    async def run(self, given: EvaluationInput | Mapping[str, Any]) -> AggregatedEvaluationResult:
+        """Score one record and keep the result."""
+        record = _parsed(EvaluationInput, given, "input")
+        criteria = record.criteria or self.config.criteria
+        facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder)
+        snapshot = record.model_copy(deep=True)
+        results = await run_turn(
+            self.entries, facts, models_after_failure=True, limit=asyncio.Semaphore(self.config.concurrency)
+        )
+        outcome = self.conclude(results, facts)
+        outcome.input_snapshot = snapshot
+        outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
+        outcome.evaluation_config_snapshot = self.snapshot(criteria)
+        outcome.metadata = dict(self.config.metadata)
+        if self._storage is not None:
+            await self._save(outcome)
+        return outcome
+
+    async def _save(self, outcome: AggregatedEvaluationResult) -> None:
+        assert self._storage is not None
+        try:
+            await self._storage.save_result(outcome)
+        except Exception as error:
+            outcome.run_errors.append(f"{type(self._storage).__name__} could not save the result: {error}")
+
+    def conclude(self, results: Sequence[EvaluatorResult], facts: TurnFacts) -> AggregatedEvaluationResult:
+        """Weigh what the evaluators said about one record."""
+        verdict = conclude(self.entries, [results], gates=False)
+        declared = {criterion.name: criterion for criterion in facts.criteria}
+        judged: list[Judged] = []
+        shown: list[CriterionResult] = []
+        run_errors: list[str] = []
+        for result in results:
+            name = result.criterion_name or (result.name if result.name in declared else None)
+            score = _score(result, declared.get(name) if name else None)
+            shown.append(self._shown(result, name, score))
+            if name is not None:
+                unbounded = bool(result.metadata.get("unbounded"))
+                judged.append(Judged(name, score, result.error, result.skipped, unbounded))
+            elif result.error is not None:
+                run_errors.append(f"{result.name}: {result.error}")
+        overall, means, coverage = weigh(judged, facts.criteria)
+        return AggregatedEvaluationResult(
+            overall_score=overall,
+            results=shown,
+            timestamp=int(time.time() * 1000),
+            input_snapshot=None,
+            outcome=verdict.outcome,
+            success=verdict.success,
+            run_errors=run_errors,
+            metrics=verdict.metrics,
+            criterion_scores=means,
+            coverage=coverage,
+        )
+
+    def _shown(self, result: EvaluatorResult, name: str | None, score: Score | None) -> CriterionResult:
+        return CriterionResult(
+            criterion_name=name or result.name,
+            score=score,
+            reasoning=result.reason,
+            evaluator_type=self._given_types[result.name],
+            error=result.error,
+            metadata=result.metadata,
+            skipped=result.skipped,
+        )
+
+    def snapshot(self, criteria: Sequence[EvaluationCriteria]) -> dict[str, Any]:
+        """What was scored with, for whoever reads the result later."""
+        return {
+            "evaluatorTypes": [one.given_type for one in self.resolved],
+            "criteriaNames": [criterion.name for criterion in criteria],
+            "storageProviderType": type(self._storage).__name__ if self._storage else "none",
+            "metadataKeys": sorted(self.config.metadata),
+        }
+
+
+def _score(result: EvaluatorResult, criterion: EvaluationCriteria | None) -> Score | None:
+    if result.error is not None or result.skipped:
+        return None
+    if result.score is not None:
+        return result.score
+    if result.value is None:
+        return result.success
+    if criterion is None or result.kind == "metric":
+        return result.value
+    return on_scale(result.value, criterion)
+
+
+def _parsed(model: Any, given: Any, what: str) -> Any:
+    if isinstance(given, model):
+        return given
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise InvalidConfig(what, readable(error)) from None
+
+
+async def run_evaluation(
+    given: EvaluationInput | Mapping[str, Any],
+    config: EvaluationRunConfig | Mapping[str, Any],
+    *,
+    registry: PluginRegistry | None = None,
+    llm: LanguageModel | None = None,
+    embedder: Embedder | None = None,
+    storage: EvaluationStorageProvider | None = None,
+) -> AggregatedEvaluationResult:
+    """Score one record."""
+    runner = EvaluationRunner(config, registry=registry, llm=llm, embedder=embedder, storage=storage)
+    return await runner.run(given)
+
+
+def run_evaluation_sync(
+    given: EvaluationInput | Mapping[str, Any],
+    config: EvaluationRunConfig | Mapping[str, Any],
+    *,
+    registry: PluginRegistry | None = None,
+    llm: LanguageModel | None = None,
+    embedder: Embedder | None = None,
+    storage: EvaluationStorageProvider | None = None,
+) -> AggregatedEvaluationResult:
+    """Score one record from plain code, also where a loop is already running."""
+    return run_sync(
+        lambda: run_evaluation(given, config, registry=registry, llm=llm, embedder=embedder, storage=storage)
+    )

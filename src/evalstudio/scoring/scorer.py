@@ -1,0 +1,137 @@
+"""Scoring the records of a chunk: read, sample, evaluate, and write the result line.
+
+With inline evaluators only, a record is scored without a single await; else a window of records is under
+way at once and results come out in the order of the dataset.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from ..evaluators.running import run_inline, run_turn
+from .datasets import BadRecord, Chunk
+from .rows import Record, RowReader, UnusableRow, in_sample
+from .runner import EvaluationRunner
+from .summary import Summary
+
+_WINDOW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which records of a dataset are scored, and what happens to the unreadable ones."""
+
+    dataset: str
+    share: float = 1.0
+    seed: str = "0"
+    skip_bad: bool = False
+
+
+@dataclass(slots=True)
+class Scored:
+    """The results of some records, as lines ready to be written."""
+
+    lines: list[bytes] = field(default_factory=list[bytes])
+    last_line: int = 0
+    summary: Summary = field(default_factory=Summary)
+    failure: BadRecord | None = None
+
+    def add(self, result: dict[str, Any]) -> None:
+        self.lines.append(orjson.dumps(result, default=str))
+        self.summary.add(result)
+
+
+class Scorer:
+    """Scores chunks with one runner."""
+
+    def __init__(self, runner: EvaluationRunner, reader: RowReader, choice: Choice) -> None:
+        self._runner = runner
+        self._reader = reader
+        self._choice = choice
+        self._loop: asyncio.Runner | None = None
+
+    def score_chunk(self, chunk: Chunk) -> Scored:
+        """Score a chunk to its end, or to its first bad record."""
+        scored = Scored(last_line=chunk.last_line)
+        if self._runner.inline:
+            for record in self._records(chunk, scored):
+                scored.add(self._score_inline(record))
+        else:
+            # One loop for all chunks: connections to models belong to the loop they were opened on.
+            if self._loop is None:
+                self._loop = asyncio.Runner()
+            self._loop.run(self._score_all(chunk, scored))
+        return scored
+
+    async def _score_all(self, chunk: Chunk, scored: Scored) -> None:
+        async for result in self.stream(iter([chunk]), scored):
+            scored.add(result)
+
+    async def stream(self, chunks: Iterator[Chunk], scored: Scored) -> AsyncIterator[dict[str, Any]]:
+        """Results in the dataset's order, a window of records under way at once."""
+        most = self._runner.config.concurrency * _WINDOW
+        limit = asyncio.Semaphore(self._runner.config.concurrency)
+        window: deque[asyncio.Task[dict[str, Any]]] = deque()
+        try:
+            for chunk in chunks:
+                for record in self._records(chunk, scored):
+                    if len(window) >= most:
+                        yield await window.popleft()
+                    window.append(asyncio.create_task(self._score(record, limit)))
+                if scored.failure is not None:
+                    break
+            while window:
+                yield await window.popleft()
+        finally:
+            for task in window:
+                task.cancel()
+            await asyncio.gather(*window, return_exceptions=True)
+
+    def _records(self, chunk: Chunk, scored: Scored) -> Iterator[Record]:
+        """The records of a chunk in line order; a bad one ends it unless bad ones are skipped."""
+        bad = deque(chunk.bad)
+        for number, text in chunk.lines():
+            while bad and bad[0].line < number:
+                if self._refused(bad.popleft(), scored):
+                    return
+            if not text or text.isspace():
+                continue
+            try:
+                row = self._reader.parse(number, text)
+                record = self._reader.record(number, row)
+            except UnusableRow as error:
+                if self._refused(BadRecord(self._choice.dataset, number, str(error)), scored):
+                    return
+                continue
+            if self._choice.share >= 1 or in_sample(record.id, self._choice.share, self._choice.seed):
+                yield record
+        for problem in bad:
+            if self._refused(problem, scored):
+                return
+
+    def _refused(self, problem: BadRecord, scored: Scored) -> bool:
+        scored.summary.bad += 1
+        if self._choice.skip_bad:
+            return False
+        scored.failure = problem
+        return True
+
+    def _score_inline(self, record: Record) -> dict[str, Any]:
+        return self._shown(record, run_inline(self._runner.entries, record.facts))
+
+    async def _score(self, record: Record, limit: asyncio.Semaphore) -> dict[str, Any]:
+        results = await run_turn(self._runner.entries, record.facts, models_after_failure=True, limit=limit)
+        return self._shown(record, results)
+
+    def _shown(self, record: Record, results: Any) -> dict[str, Any]:
+        outcome = self._runner.conclude(results, record.facts)
+        outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
+        outcome.input_snapshot = {"dataset": self._choice.dataset, "recordId": record.id, "line": record.line}
+        outcome.metadata = self._runner.config.metadata
+        return {"recordId": record.id, "line": record.line, **outcome.to_json()}

@@ -1,0 +1,1 @@
+"""Storage: where definitions, runs and results are kept."""

@@ -1,0 +1,1 @@
+"""A package, so that its modules may share names with their neighbours above."""

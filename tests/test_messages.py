@@ -1,0 +1,104 @@
+"""Messages: lenient in what they accept, OpenAI's shape in what they give."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from evalstudio.messages import ContentBlock, Message, TokensUsage, ToolCall, json_text, text_of, tool_calls_of
+
+
+def test_content_may_be_text_blocks_or_nothing() -> None:
+    assert text_of(Message(role="assistant", content=None)) == ""
+    assert text_of(Message(role="assistant", content="hi")) == "hi"
+    blocks = Message.model_validate({"role": "assistant", "content": [{"type": "text", "text": "a"}, "b"]})
+    assert text_of(blocks) == "a\nb"
+    lone = Message.model_validate({"role": "assistant", "content": {"type": "text", "text": "x"}})
+    assert text_of(lone) == "x"
+    image = Message.model_validate({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]})
+    assert text_of(image) == ""
+    assert text_of([ContentBlock(text="z")]) == "z"
+    assert text_of(None) == ""
+
+
+def test_unknown_fields_are_kept() -> None:
+    message = Message.model_validate({"role": "assistant", "content": "x", "refusal": None, "custom": {"a": 1}})
+    assert message.to_json()["custom"] == {"a": 1}
+
+
+def test_tool_calls_come_in_several_shapes() -> None:
+    ours = ToolCall.model_validate({"id": "1", "function": {"name": "f", "arguments": '{"a":1}'}})
+    objects = ToolCall.model_validate({"id": "1", "function": {"name": "f", "arguments": {"a": 1}}})
+    langchain = ToolCall.model_validate({"name": "f", "args": {"a": 1}, "id": "1", "type": "tool_call"})
+    parts = ToolCall.model_validate({"toolName": "f", "args": {"a": 1}, "toolCallId": "1"})
+    assert ours == objects == langchain == parts
+    assert ours.arguments() == {"a": 1}
+    assert ToolCall.model_validate({"name": "f"}).arguments() == {}
+
+
+def test_arguments_that_are_not_json_say_so() -> None:
+    call = ToolCall.model_validate({"function": {"name": "f", "arguments": "{oops"}})
+    with pytest.raises(ValueError, match="arguments of f are not valid JSON"):
+        call.arguments()
+
+
+def test_content_parts_become_content_and_tool_calls() -> None:
+    message = Message.model_validate(
+        {
+            "id": "m",
+            "role": "assistant",
+            "content": "flat",
+            "contentParts": [
+                {"type": "text", "text": "one"},
+                {"type": "tool_call", "toolCallId": "t", "toolName": "w", "args": {"x": 1}},
+                {"type": "text", "text": "two"},
+            ],
+        }
+    )
+    assert text_of(message) == "one\ntwo"
+    (call,) = tool_calls_of([message])
+    assert (call.name, call.id, call.arguments()) == ("w", "t", {"x": 1})
+
+
+def test_without_text_parts_the_flat_content_stands() -> None:
+    fields = {"role": "assistant", "content": "flat", "contentParts": []}
+    assert text_of(Message.model_validate(fields)) == "flat"
+    broken = {"role": "assistant", "content": "flat", "contentParts": "nonsense"}
+    assert text_of(Message.model_validate(broken)) == "flat"
+
+
+def test_a_tool_result_part_becomes_a_tool_message() -> None:
+    part = {"type": "tool_result", "toolCallId": "t", "result": {"ok": True}}
+    message = Message.model_validate({"role": "tool", "contentParts": [part]})
+    assert text_of(message) == '{"ok":true}'
+    assert message.tool_call_id == "t"
+
+
+def test_only_assistants_call_tools() -> None:
+    fields = {"role": "user", "content": "x", "tool_calls": [{"name": "f"}]}
+    assert tool_calls_of([Message.model_validate(fields)]) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input_tokens": 3, "output_tokens": 4},
+        {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+        {"input": 3, "output": 4, "total": None},
+        {"inputTokens": 3, "outputTokens": 4},
+    ],
+)
+def test_token_counts_come_under_many_names(given: dict[str, int | None]) -> None:
+    usage = TokensUsage.model_validate(given)
+    assert usage == TokensUsage(input_tokens=3, output_tokens=4, total_tokens=7)
+    assert (usage + usage).total_tokens == 14
+
+
+@pytest.mark.parametrize("given", [{}, {"content": "x"}, {"role": 7}, {"role": "user", "content": 5}])
+def test_what_is_no_message_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Message.model_validate(given)
+
+
+def test_json_text_survives_what_json_cannot_hold() -> None:
+    assert json_text({"a": object, 1: "x"}).startswith('{"a":"<class')

@@ -1,0 +1,28 @@
+"""What ``import evalstudio`` gives, and what it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import evalstudio
+
+HEAVY = {"pydantic", "orjson", "typer", "rich", "yaml", "jsonschema_rs"}
+
+
+class TestThePackage:
+    def test_has_every_name_it_promises(self) -> None:
+        for name in evalstudio.__all__:
+            assert getattr(evalstudio, name) is not None
+        assert set(evalstudio.__all__) <= set(dir(evalstudio))
+
+    def test_has_no_other_names(self) -> None:
+        with pytest.raises(AttributeError, match="no attribute 'nope'"):
+            evalstudio.nope  # noqa: B018  # pyright: ignore
+
+    def test_imports_nothing_heavy(self) -> None:
+        code = f"import sys, evalstudio; print(sorted({HEAVY} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
