@@ -10,10 +10,10 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Union, cast
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -47,8 +47,8 @@ class Reply:
     tokens: tuple[int, int] = (10, 5)
 
 
-Given = Union[Reply, str, int, Mapping[str, Any]]
-Replies = Union[Given, Sequence[Given], Callable[[Recorded], Given]]
+Given = Reply | str | int | Mapping[str, Any]
+Replies = Given | Sequence[Given] | Callable[[Recorded], Given]
 
 
 def refusal(status: int, message: str = "", **headers: str) -> Reply:
@@ -74,6 +74,14 @@ class ModelServer:
         self._runner: web.AppRunner | None = None
 
     @property
+    def replies(self) -> Replies:
+        return self._replies
+
+    @replies.setter
+    def replies(self, given: Replies) -> None:
+        self._replies: Replies = list(cast(list[Given], given)) if isinstance(given, list) else given
+
+    @property
     def url(self) -> str:
         """The address an OpenAI client is given."""
         return f"{self.root}/v1"
@@ -83,7 +91,9 @@ class ModelServer:
         app.router.add_post("/v1/chat/completions", self._answer(_openai_body))
         app.router.add_post("/v1/embeddings", self._answer(_embeddings_body))
         app.router.add_post("/v1/messages", self._answer(_anthropic_body))
-        app.router.add_post(r"/{version:v1\w*}/models/{call:[^/]+:generateContent}", self._answer(_google_body))
+        app.router.add_post(
+            r"/{version:v1\w*}/models/{call:[^/]+:generateContent}", self._answer(_google_body)
+        )
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -121,6 +131,8 @@ class ModelServer:
             assert request.transport is not None
             request.transport.close()
             return web.Response()
+        if reply.body is None and recorded.body.get("stream"):
+            return await _stream(request, shape(reply, recorded))
         body = reply.body if reply.body is not None else json.dumps(shape(reply, recorded))
         content = body.encode() if isinstance(body, str) else body
         headers = {"Content-Type": "application/json", **reply.headers}
@@ -137,7 +149,7 @@ class ModelServer:
 
 
 @contextmanager
-def threaded_server(replies: Replies = "Hello.") -> Iterator[ModelServer]:
+def threaded_server(replies: Replies = "Hello.") -> Generator[ModelServer]:
     """The same server in a thread of its own, for tests that are not async."""
     server = ModelServer(replies)
     loop = asyncio.new_event_loop()
@@ -218,6 +230,33 @@ def _anthropic_body(reply: Reply, request: Recorded) -> dict[str, Any]:
         "stop_sequence": None,
         "usage": {"input_tokens": reply.tokens[0], "output_tokens": reply.tokens[1]},
     }
+
+
+async def _stream(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+    """An Anthropic message as the events it would arrive in."""
+    block: dict[str, Any] = message["content"][0]
+    empty: dict[str, Any]
+    delta: dict[str, Any]
+    empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block.get("text")}
+    if block["type"] == "tool_use":
+        empty, delta = (
+            {**block, "input": {}},
+            {"type": "input_json_delta", "partial_json": json.dumps(block["input"])},
+        )
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": empty},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": end, "usage": message["usage"]},
+        {"type": "message_stop"},
+    ]
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    for event in events:
+        await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+    return response
 
 
 def _google_body(reply: Reply, request: Recorded) -> dict[str, Any]:

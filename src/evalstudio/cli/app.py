@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import evaluators, plugins
+from . import evaluators, plugins, schema, score
 
 app = typer.Typer(
     name="evalstudio",
@@ -16,6 +16,8 @@ app = typer.Typer(
 )
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(plugins.app, name="plugins")
+app.command("score")(score.score)
+app.command("schema")(schema.schema)
 
 
 def _print_version(wanted: bool) -> None:

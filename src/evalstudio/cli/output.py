@@ -48,6 +48,10 @@ def _longest_word(text: str) -> int:
     return min(max(map(len, text.split()), default=0), _LONGEST_WORD)
 
 
+def warn(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
 def fail(message: str) -> typer.Exit:
     """Say what is wrong and leave with exit code 2: ``raise fail(...)``."""
     print(f"Error: {message}", file=sys.stderr)

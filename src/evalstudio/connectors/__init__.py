@@ -1,1 +1,3 @@
 """Connectors: the only room that talks to agents."""
+
+BUILTIN_MODULES = ("http", "langgraph", "openai", "python", "replay")

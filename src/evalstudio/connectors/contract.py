@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -19,12 +20,30 @@ from ..schemas import Schema
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from .line import Line
+
 C = TypeVar("C")
 Headers = Mapping[str, str]
 
 
 class ConnectorError(Exception):
-    """The agent could not be reached or did not answer as it should."""
+    """The agent could not be reached or did not answer as it should.
+
+    ``again`` says that another attempt may help, ``retry_after`` how many seconds the agent asked to wait.
+    """
+
+    def __init__(self, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.again = again
+        self.retry_after = retry_after
+
+
+@dataclass(slots=True, frozen=True)
+class ProjectScope:
+    """What connectors may reach on this machine: files of one folder, functions of listed modules."""
+
+    folder: Path
+    python_modules: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,16 +53,23 @@ class ConnectorSettings(Generic[C]):
     config: C
     base_url: str = ""
     headers: Headers = field(default_factory=dict[str, str])
+    project: ProjectScope | None = None
 
 
 @dataclass(slots=True)
 class RunInfo:
-    """The run a call belongs to. ``thread_id`` is the agent's own, once it has one."""
+    """The run a call belongs to. ``thread_id`` is the agent's own, once it has one.
+
+    ``memory`` is the connector's, to keep what it must know at the next call of the same run.
+    """
 
     id: str
     thread_id: str | None = None
     turn: int = 1
     thread_message_count: int = 0
+    scenario: str = ""
+    case: str = ""
+    memory: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(slots=True)
@@ -55,7 +81,7 @@ class ConnectorContext(Generic[C]):
     new_messages: list[Message]
     run: RunInfo
     extra_headers: Headers = field(default_factory=dict[str, str])
-    _http: ClientSession | None = None
+    _line: Line | None = None
 
     @property
     def config(self) -> C:
@@ -64,16 +90,26 @@ class ConnectorContext(Generic[C]):
     @property
     def headers(self) -> dict[str, str]:
         """The connector's headers with the persona's over them, names compared without case."""
-        merged = {name.lower(): (name, value) for name, value in self.connector.headers.items()}
-        merged |= {name.lower(): (name, value) for name, value in self.extra_headers.items()}
-        return dict(merged.values())
+        return merge_headers(self.connector.headers, self.extra_headers)
 
     @property
     def http(self) -> ClientSession:
         """A pooled client shared by all calls."""
-        if self._http is None:
+        return self.line.http
+
+    @property
+    def line(self) -> Line:
+        """What the session prepared for calling the agent."""
+        if self._line is None:
             raise ConnectorError("no HTTP client is open here")
-        return self._http
+        return self._line
+
+
+def merge_headers(under: Headers, over: Headers) -> dict[str, str]:
+    """Both, the second winning, names compared without case."""
+    merged = {name.lower(): (name, value) for name, value in under.items()}
+    merged |= {name.lower(): (name, value) for name, value in over.items()}
+    return dict(merged.values())
 
 
 @dataclass(slots=True)
@@ -87,7 +123,7 @@ class ConnectorResponse:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-Returned = ConnectorResponse | str | Message
+Returned = ConnectorResponse | str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
 Invoke = Callable[[ConnectorContext[Any]], Returned | Awaitable[Returned]]
 Hook = Callable[[ConnectorContext[Any]], Any]
 

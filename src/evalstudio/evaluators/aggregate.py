@@ -115,29 +115,15 @@ def _breaks(result: EvaluatorResult) -> bool:
     return result.kind == "assertion" and result.failed and (result.gate == "always" or result.decisive)
 
 
-def conclude(
-    entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None, *, gates: bool = True
-) -> Verdict:
-    """The verdict over a finished conversation; the last item of ``turns`` holds the final results.
-
-    Without ``gates`` every assertion must hold as it stands, as for a single turn or record.
-    """
+def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None) -> Verdict:
+    """The verdict over a finished conversation; the last item of ``turns`` holds the final results."""
     shown: list[EvaluatorResult] = []
-    assertions: list[EvaluatorResult] = []
-    metrics: dict[str, float] = {}
     for entry in entries:
-        if entry.kind == "metric":
-            if (measured := _reduced(entry, turns)) is not None:
-                shown.append(measured)
-                if measured.value is not None and not measured.metadata.get("missing"):
-                    metrics[entry.key] = measured.value
-        else:
-            found = effective(entry, turns, entry.gate if gates else "finally")
-            shown += found
-            assertions += found
-    verdict = _verdict(assertions)
-    verdict.evaluator_results = shown
-    verdict.metrics = metrics
+        if entry.kind == "assertion":
+            shown += effective(entry, turns)
+        elif (measured := _reduced(entry, turns)) is not None:
+            shown.append(measured)
+    verdict = conclude_once(shown)
     if facts is not None and facts.criteria:
         judged = [
             Judged(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
@@ -148,17 +134,29 @@ def conclude(
     return verdict
 
 
-def _verdict(assertions: Sequence[EvaluatorResult]) -> Verdict:
-    counted = [result for result in assertions if not result.skipped]
-    failures = sorted((r for r in counted if r.failed), key=lambda r: r.turn)
-    errors = sorted((r for r in counted if r.error is not None), key=lambda r: r.turn)
-    if failures:
-        first = failures[0]
-        return Verdict("fail", first.reason or f"{first.label} failed", _score(counted))
-    if errors:
-        return Verdict("error", errors[0].reason, fault=errors[0].fault)
+def conclude_once(results: list[EvaluatorResult]) -> Verdict:
+    """The verdict over results that all count as they stand: gates do not apply to a single turn."""
+    verdict = _verdict([r for r in results if r.kind == "assertion" and not r.skipped])
+    verdict.evaluator_results = results
+    verdict.metrics = {
+        r.name: r.value
+        for r in results
+        if r.kind == "metric" and r.value is not None and not r.metadata.get("missing")
+    }
+    return verdict
+
+
+def _verdict(counted: Sequence[EvaluatorResult]) -> Verdict:
     if not counted:
         return Verdict("pass", NO_ASSERTIONS, asserted=False)
+    failures = [r for r in counted if r.failed]
+    if failures:
+        first = min(failures, key=lambda r: r.turn)
+        return Verdict("fail", first.reason or f"{first.label} failed", _score(counted))
+    errors = [r for r in counted if r.error is not None]
+    if errors:
+        first = min(errors, key=lambda r: r.turn)
+        return Verdict("error", first.reason, fault=first.fault)
     return Verdict("pass", ALL_PASSED, _score(counted))
 
 
@@ -167,9 +165,9 @@ def _score(counted: Sequence[EvaluatorResult]) -> float | None:
     return min(values, default=None)
 
 
-def effective(entry: Entry, turns: Turns, gate: Gate) -> list[EvaluatorResult]:
+def effective(entry: Entry, turns: Turns) -> list[EvaluatorResult]:
     """The one result per latch that counts for an assertion."""
-    return [_effective(gate, results) for results in _latches(entry, turns).values()]
+    return [_effective(entry.gate, results) for results in _latches(entry, turns).values()]
 
 
 def _effective(gate: Gate, results: Sequence[EvaluatorResult]) -> EvaluatorResult:
@@ -245,5 +243,4 @@ def _reduce(values: Sequence[float], how: Reduce) -> float:
 
 async def run_evaluators(entries: Sequence[Entry], facts: TurnFacts) -> Verdict:
     """Run entries once over one turn or record and say what it comes to; gates do not apply."""
-    results = await run_turn(entries, facts, models_after_failure=True)
-    return conclude(entries, [results], facts, gates=False)
+    return conclude_once(await run_turn(entries, facts, models_after_failure=True))

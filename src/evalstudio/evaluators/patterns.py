@@ -31,7 +31,8 @@ _LACKS = ("invalid perl operator", "invalid escape sequence", "bad repetition", 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|.)", re.DOTALL)
 _VERBOSE = re.compile(r"\(\?[A-Za-wyz0-9-]*x")
 _TOKEN = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\(\?#[^)]*+\)?|\{(?P<low>\d*)(?:,(?P<high>\d*))?\}|.", re.DOTALL
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\(\?#[^)]*+\)?|\((?:\?(?:[:=!>|]|<[=!]))?|\{(?P<low>\d*)(?:,(?P<high>\d*))?\}|.",
+    re.DOTALL,
 )
 
 
@@ -163,7 +164,7 @@ def _grows(pattern: str) -> int:
         text = token[0]
         if text.startswith("(?#"):
             continue
-        if text == "(":
+        if text.startswith("("):
             open_groups.append(0)
             last = 0
         elif text == ")":

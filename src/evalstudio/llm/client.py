@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from ..evaluators.contract import Answer
-from ..evaluators.threads import blocking
 from ..messages import Message, json_text
-from .embeddings import LOCAL_MODEL, batches, check_vectors, embed_locally
+from ..threads import blocking
+from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .errors import ModelError, redact
 from .limits import Gate
 from .prices import cost_of
@@ -96,7 +96,6 @@ class Llm:
             return Answer(_read(second, schema), reply.usage + second.usage, second.text)
         except InvalidAnswer as error:
             problem = str(error)
-        self._tallies[role].errors += 1
         raise ModelError(
             redact(f"{_name(target)} gave no usable answer, twice: {problem}", connection.secret),
             raw=redact(second.text or reply.text, connection.secret),
@@ -114,7 +113,7 @@ class Llm:
                 lambda batch=batch: connection.embed(target, batch), connection, target, "embedding"
             )
             self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
-            vectors += check_vectors(part, batch, target.place)
+            vectors += read_vectors(part, batch, target.place)
         return vectors
 
     async def aclose(self) -> None:
@@ -181,24 +180,26 @@ class Llm:
     async def _persist(
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role
     ) -> T:
-        tally = self._tallies[role]
-        try:
-            return await persist(
-                attempt,
-                lambda error: connection.explain(error, target),
-                self._gates[role],
-                self._policy,
-                tally,
-            )
-        except ModelError:
-            tally.errors += 1
-            raise
+        return await persist(
+            attempt,
+            lambda error: connection.explain(error, target),
+            self._gates[role],
+            self._policy,
+            self._tallies[role],
+        )
 
 
 def _open(settings: LlmSettings, provider: str) -> Connection:
-    from .connections import Connection
+    try:
+        from .connections import Connection
 
-    return Connection(settings, provider)
+        return Connection(settings, provider)
+    except ImportError as error:
+        library = provider if provider in ("anthropic", "google") else "openai"
+        raise ModelError(
+            f'the provider "{provider}" needs a package that is not installed ({error.name or error}). '
+            f'Install it with: pip install "pydantic-ai-slim[{library}]"'
+        ) from None
 
 
 def _name(target: Target) -> str:

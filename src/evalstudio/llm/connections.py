@@ -46,6 +46,7 @@ class Connection:
         access = find_access(settings, provider)
         most = settings.concurrency
         self._http = open_client(
+            access.base_url,
             settings.timeout_seconds,
             settings.max_response_bytes,
             most.evaluation + most.persona + most.embedding,

@@ -6,14 +6,15 @@ The local model needs the ``embeddings`` extra; its weights come with the packag
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..evaluators.threads import blocking
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
+
+from ..threads import blocking
 from .errors import ModelError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _MOST_TEXTS = 64
 _MOST_CHARACTERS = 200_000
 # The local model averages over a text's words; beyond this many characters the average stands still.
 _LONGEST_TEXT = 100_000
+
+_VECTORS = TypeAdapter(list[list[FiniteFloat]])
 
 _loading = threading.Lock()
 
@@ -88,13 +91,15 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def check_vectors(vectors: list[list[float]], texts: Sequence[str], place: str) -> list[list[float]]:
-    """One finite vector of the same length per text, or an error."""
+def read_vectors(sent: object, texts: Sequence[str], place: str) -> list[list[float]]:
+    """One finite vector of the same length per text, or an error: providers' libraries do not look."""
+    try:
+        vectors = _VECTORS.validate_python(sent)
+    except ValidationError:
+        raise ModelError(f"{place} sent vectors that are not lists of finite numbers") from None
     if len(vectors) != len(texts):
         raise ModelError(f"{place} sent {len(vectors)} vectors for {len(texts)} texts")
     sizes = {len(vector) for vector in vectors}
     if len(sizes) > 1 or 0 in sizes:
         raise ModelError(f"{place} sent vectors of different or no length")
-    if not all(math.isfinite(number) for vector in vectors for number in vector):
-        raise ModelError(f"{place} sent a vector with a number that is not finite")
     return vectors

@@ -5,11 +5,17 @@ Libraries wrap each other's errors, so the status, the headers and the cause are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 import httpx2
-from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelQuotaExceededError,
+    UnexpectedModelBehavior,
+)
 
 from ..messages import json_text
 from .errors import redact
@@ -19,8 +25,8 @@ from .transport import ReplyRefused
 
 _LONGEST_DETAIL = 300
 _LONGEST_RAW = 20_000
-# Codes for "no money left", which come as 429 but do not pass with time.
-_NO_CREDIT = ("insufficient_quota", "billing", "credit_balance", "spend_limit")
+# Google says in the body how long to wait.
+_DELAY = re.compile(r'"retryDelay":\s*"(\d{1,6}(?:\.\d+)?)s"')
 
 
 def explain(error: Exception, target: Target, secret: str | None, seconds: float) -> Failure:
@@ -53,20 +59,26 @@ def _of_status(error: Exception, target: Target) -> Failure | None:
     body = _attribute(source, "body")
     headers = _attribute(source, "headers") or _attribute(_attribute(source, "response"), "headers")
     asked = retry_after(cast(Mapping[str, str], headers)) if isinstance(headers, Mapping) else None
-    detail = _detail(body)
-    out_of_credit = status == 402 or (status == 429 and any(code in _raw(body) for code in _NO_CREDIT))
+    if asked is None and (delay := _DELAY.search(_raw(body))):
+        asked = float(delay[1])
+    # No money left comes as 429 too, but does not pass with time.
+    out_of_credit = (
+        isinstance(error, ModelQuotaExceededError) or status == 402 or _code(source) == "insufficient_quota"
+    )
     again = (status == 429 and not out_of_credit) or status >= 500
-    message = _words(status, target, out_of_credit) + (f": {detail}" if detail else "")
+    refused_key = isinstance(error, ModelAuthenticationError) or status in (401, 403)
+    detail = _detail(body)
+    message = _words(status, target, out_of_credit, refused_key) + (f": {detail}" if detail else "")
     return Failure(
         message, status, again, status == 429 and again, asked if again else None, _raw(body) or None
     )
 
 
-def _words(status: int, target: Target, out_of_credit: bool) -> str:
+def _words(status: int, target: Target, out_of_credit: bool, refused_key: bool) -> str:
     place = target.place
     if out_of_credit:
         return f"the account at {place} has no credit left ({status})"
-    if status in (401, 403):
+    if refused_key:
         return f"the key was refused by {place} ({status}): check {target.setting('apiKey')}"
     if status == 404:
         return (
@@ -107,6 +119,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _attribute(source: object, name: str) -> object:
     return cast(object, getattr(source, name, None))
+
+
+def _code(source: object) -> object:
+    return _attribute(source, "code") or _attribute(source, "provider_error_code")
 
 
 def _raw(body: object) -> str:

@@ -18,6 +18,7 @@ _MOST_OBJECTS = 50
 _MOST_PROBLEMS = 3
 # A brace that opens an object is followed by a key or closes at once; any other is prose.
 _OPENS = re.compile(r'\{\s*["}]')
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class InvalidAnswer(ValueError):
@@ -62,9 +63,14 @@ def find_objects(text: str) -> list[dict[str, Any]]:
             raise InvalidAnswer("the JSON is nested too deeply") from None
         except ValueError as error:
             raise InvalidAnswer(f"the JSON cannot be used: {error}") from None
-        found.append(value)
+        found.append(_sound(value) if _HALVES.search(text, opening.start(), end) else value)
         opening = _OPENS.search(text, end)
     return found
+
+
+def _sound(value: dict[str, Any]) -> dict[str, Any]:
+    """The same without halves of surrogate pairs, which can be neither stored nor sent."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _problems(error: ValidationError) -> str:

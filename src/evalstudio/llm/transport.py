@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import httpx2
 
 from ..version import __version__
 
 _CONNECT_SECONDS = 10.0
+_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class ReplyRefused(Exception):
@@ -38,7 +40,7 @@ def _too_large(most: int) -> ReplyRefused:
     return ReplyRefused(f"sent a reply of more than {most:,} bytes (llmSettings.maxResponseBytes)")
 
 
-def open_client(seconds: float, most_bytes: int, most_connections: int) -> httpx2.AsyncClient:
+def open_client(base_url: str, seconds: float, most_bytes: int, most_connections: int) -> httpx2.AsyncClient:
     """A pooled client. Redirects are not followed: they would carry the key to another address."""
 
     async def bound(response: httpx2.Response) -> None:
@@ -65,4 +67,6 @@ def open_client(seconds: float, most_bytes: int, most_connections: int) -> httpx
         headers={"Accept-Encoding": "identity"},
         event_hooks={"request": [introduce], "response": [bound]},
         follow_redirects=False,
+        # A proxy for the world outside cannot reach a server on this machine.
+        trust_env=urlsplit(base_url).hostname not in _HERE,
     )

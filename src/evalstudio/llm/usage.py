@@ -15,7 +15,6 @@ class RoleUsage:
     calls: int = 0
     retries: int = 0
     repairs: int = 0
-    errors: int = 0
     tokens: TokensUsage = field(default_factory=TokensUsage)
     cost: float | None = None
     unpriced: int = 0
@@ -36,7 +35,6 @@ class RoleUsage:
             "calls": self.calls,
             "retries": self.retries,
             "repairs": self.repairs,
-            "errors": self.errors,
             "tokensUsage": self.tokens.model_dump(),
             "cost": self.cost,
             "unpricedCalls": self.unpriced,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,8 @@ from .settings import Structured
 
 _ANSWER_TOOL = "answer"
 _SYSTEM_ROLES = frozenset({"system", "developer"})
+# Providers allow few characters in a schema's name.
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _PLAIN = ModelRequestParameters()
 
 
@@ -78,8 +81,9 @@ def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelR
 def _shaped(schema: type[BaseModel], structured: Structured) -> ModelRequestParameters:
     description = (schema.__doc__ or "").strip() or None
     json_schema = schema.model_json_schema()
+    name = _UNFIT.sub("_", schema.__name__)[:64]
     if structured == "native":
-        shape = OutputObjectDefinition(json_schema=json_schema, name=schema.__name__, description=description)
+        shape = OutputObjectDefinition(json_schema=json_schema, name=name, description=description)
         return ModelRequestParameters(output_mode="native", output_object=shape)
     tool = ToolDefinition(
         name=_ANSWER_TOOL,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from ..configs import InvalidConfig, readable
-from ..evaluators.aggregate import Outcome, conclude
+from ..evaluators.aggregate import Outcome, conclude_once
 from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
 from ..evaluators.criteria import Coverage, EvaluationCriteria, Judged, Score, on_scale, weigh
 from ..evaluators.records import CriterionResult, EvaluationInput, facts_of
@@ -129,9 +129,9 @@ class EvaluationRunner:
         except Exception as error:
             outcome.run_errors.append(f"{type(self._storage).__name__} could not save the result: {error}")
 
-    def conclude(self, results: Sequence[EvaluatorResult], facts: TurnFacts) -> AggregatedEvaluationResult:
+    def conclude(self, results: list[EvaluatorResult], facts: TurnFacts) -> AggregatedEvaluationResult:
         """Weigh what the evaluators said about one record."""
-        verdict = conclude(self.entries, [results], gates=False)
+        verdict = conclude_once(results)
         declared = {criterion.name: criterion for criterion in facts.criteria}
         judged: list[Judged] = []
         shown: list[CriterionResult] = []

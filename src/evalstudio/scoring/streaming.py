@@ -23,7 +23,7 @@ from .scorer import Scored
 from .summary import Summary
 from .workers import score_in_workers
 
-Progress = Callable[[Summary, int], None]
+Progress = Callable[[Summary, float], None]
 
 
 def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Summary, ScoringPlan]:
@@ -31,17 +31,38 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Su
     bench = set_up(job)
     summary = Summary()
     with _Results(job, summary) as results:
-        chunks = read_chunks(job.dataset, after=results.last_line)
+        chunks = _Counted(read_chunks(job.dataset, after=results.last_line), job.dataset)
         for scored in _scored(job, bench, chunks):
             results.take(scored)
             if progress is not None:
-                progress(summary, results.last_line)
+                progress(summary, chunks.share)
             if scored.failure is not None:
                 raise scored.failure
             if results.full:
                 break
     summary.retries += bench.retries()
     return summary, bench.plan
+
+
+class _Counted:
+    """Chunks as they pass, with the share of the file they make up so far."""
+
+    def __init__(self, chunks: Iterator[Chunk], path: Path) -> None:
+        self._chunks = chunks
+        self._size = path.stat().st_size
+        self._seen = 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        chunk = next(self._chunks)
+        self._seen += len(chunk.data)
+        return chunk
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self._seen / self._size)
 
 
 def _scored(job: ScoringJob, bench: Bench, chunks: Iterator[Chunk]) -> Iterable[Scored]:

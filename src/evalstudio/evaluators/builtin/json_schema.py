@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import jsonschema_rs
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from ...schemas import compile_schema, problems
 from ..contract import EvaluationResult, EvaluatorContext, Gate
@@ -28,14 +29,13 @@ class JsonSchemaConfig(EvaluatorConfig):
     criterion_name: Name | None = Field(
         None, description="The criterion to score; without one the result stands for itself"
     )
-    _validator: jsonschema_rs.Validator = PrivateAttr()
+
+    @cached_property
+    def validator(self) -> jsonschema_rs.Validator:
+        return compile_schema(self.json_schema)
 
     def model_post_init(self, context: Any, /) -> None:
-        self._validator = compile_schema(self.json_schema)
-
-    @property
-    def validator(self) -> jsonschema_rs.Validator:
-        return self._validator
+        _ = self.validator
 
 
 def _gate(config: JsonSchemaConfig | None) -> Gate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ import orjson
 MOST_BYTES = 5_000_000
 DEEPEST = 200
 
+_MOST_BLOCKS = 100
 _FENCE = "```"
 _LANGUAGES = ("", "json")
 _FENCE_LANGUAGE = re.compile(r"[A-Za-z][\w+.#-]*(?=\s|$)|json(?=[\[{])", re.IGNORECASE)
@@ -46,7 +47,7 @@ def find_json(text: str) -> Any:
         return read_json(text)
     except NotJson as error:
         failure = error
-    for number, block in enumerate(fenced_blocks(text)):
+    for number, block in enumerate(islice(fenced_blocks(text), _MOST_BLOCKS)):
         try:
             return read_json(block)
         except NotJson as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
@@ -28,14 +29,13 @@ class RegexConfig(EvaluatorConfig):
     criterion_name: Name | None = Field(
         None, description="The criterion to score; without one the result stands for itself"
     )
-    _compiled: Pattern = PrivateAttr()
+
+    @cached_property
+    def compiled(self) -> Pattern:
+        return compile_pattern(self.pattern, self.flags)
 
     def model_post_init(self, context: Any, /) -> None:
-        self._compiled = compile_pattern(self.pattern, self.flags)
-
-    @property
-    def compiled(self) -> Pattern:
-        return self._compiled
+        _ = self.compiled
 
 
 def _gate(config: RegexConfig | None) -> Gate:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import EvaluatorConfig, define_evaluator
@@ -38,18 +39,17 @@ class RegexRule(EvaluatorConfig):
     expected_outcome: Literal["match", "no_match"] = Field(
         "match", description="Whether it must match or not"
     )
-    _compiled: Pattern = PrivateAttr()
+
+    @cached_property
+    def compiled(self) -> Pattern:
+        return compile_pattern(self.pattern, self.flags)
 
     def model_post_init(self, context: Any, /) -> None:
-        self._compiled = compile_pattern(self.pattern, self.flags)
-
-    @property
-    def quick(self) -> bool:
-        return self._compiled.linear
+        _ = self.compiled
 
     def check(self, text: str) -> Finding:
-        found = self._compiled.find(text)
-        return (found is not None) == (self.expected_outcome == "match"), match_reason(self._compiled, found)
+        found = self.compiled.find(text)
+        return (found is not None) == (self.expected_outcome == "match"), match_reason(self.compiled, found)
 
 
 class _Bounded(EvaluatorConfig):
@@ -172,7 +172,7 @@ class RuleBasedConfig(EvaluatorConfig):
 
 
 def _inline(config: RuleBasedConfig) -> bool:
-    return all(rule.config.quick for rule in config.rules if isinstance(rule.config, RegexRule))
+    return all(rule.config.compiled.linear for rule in config.rules if isinstance(rule.config, RegexRule))
 
 
 @define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline)

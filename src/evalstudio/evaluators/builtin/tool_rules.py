@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import jsonschema_rs
-from pydantic import AliasChoices, Field, PrivateAttr, model_validator
+from pydantic import AliasChoices, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from ...messages import ToolCall
@@ -54,11 +55,13 @@ class ToolRule(EvaluatorConfig):
     criterion_name: Name | None = Field(
         None, description="The criterion to score; without one the result stands for itself"
     )
-    _validator: jsonschema_rs.Validator | None = PrivateAttr(None)
+
+    @cached_property
+    def validator(self) -> jsonschema_rs.Validator | None:
+        return None if self.arguments_schema is None else compile_schema(self.arguments_schema)
 
     def model_post_init(self, context: Any, /) -> None:
-        if self.arguments_schema is not None:
-            self._validator = compile_schema(self.arguments_schema)
+        _ = self.validator
 
     @model_validator(mode="after")
     def _consistent(self) -> ToolRule:
@@ -77,7 +80,7 @@ class ToolRule(EvaluatorConfig):
 
     def check(self, call: ToolCall) -> Outcome:
         """What is wrong with a call, nothing if it fits, or the error that kept this from being told."""
-        if self.arguments is None and self._validator is None and self.argument_checks is None:
+        if self.arguments is None and self.validator is None and self.argument_checks is None:
             return None
         try:
             return self._wrong_with(call)
@@ -94,7 +97,7 @@ class ToolRule(EvaluatorConfig):
             difference := first_difference(self.arguments, given, self.match, ("arguments",))
         ):
             return f"{path_text(difference.path)}: {difference}"
-        if self._validator is not None and (found := broken(self._validator, given)):
+        if self.validator is not None and (found := broken(self.validator, given)):
             return "arguments do not fit the schema: " + "; ".join(found)
         if self.argument_checks is not None:
             # A fresh copy: a check that changes its arguments changes nobody else's.

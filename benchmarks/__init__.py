@@ -1,0 +1,1 @@
+"""Speed as ratios against raw floors, measured inside one run."""

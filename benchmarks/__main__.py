@@ -1,0 +1,37 @@
+"""``make bench``: every promise about speed, measured in one run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.table import Table
+
+from . import scoring, startup, turns
+from .measuring import Line
+
+BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
+    "startup": startup.measure,
+    "turns": turns.measure,
+    "scoring": scoring.measure,
+}
+
+
+def main() -> int:
+    wanted = sys.argv[1:] or list(BENCHES)
+    table = Table("what", "ours", "beside", "promise", "kept")
+    broken = 0
+    for name in wanted:
+        found = BENCHES[name]()
+        for line in found if isinstance(found, list) else [found]:
+            table.add_row(
+                line.what, line.ours, line.floor, line.promise, "yes" if line.kept else "[red]NO[/]"
+            )
+            broken += not line.kept
+    Console().print(table)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,158 @@
+"""``evalstudio score``: score a dataset of recorded responses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import JsonOption
+from .output import fail, print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from ..scoring.job import ScoringJob
+    from ..scoring.plan import ScoringPlan
+    from ..scoring.summary import Summary
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def score(
+    dataset: Annotated[Path, typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records.")],
+    plan: Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write one result per line here.", show_default=False),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score at most this many records.")] = None,
+    sample: Annotated[str, typer.Option(help="Share of the records to score: 5% or 0.05.")] = "100%",
+    seed: Annotated[str, typer.Option(help="Another seed draws another sample.")] = "0",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Run only evaluators of this type, kind or cost (fast, embedding, llm)."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run left off.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes to score with.")] = 1,
+    fail_under: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The project's config file, for its plugins.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score recorded responses with the criteria and evaluators of a plan."""
+    from ..project.config import find_config
+    from ..scoring.datasets import BadRecord, DatasetError
+    from ..scoring.job import ScoringJob
+
+    if resume and output is None:
+        raise fail("--resume needs --output: that file says where to go on")
+    job = ScoringJob(
+        dataset=dataset,
+        plan_path=plan,
+        output=output,
+        only=only or [],
+        limit=limit,
+        share=_share(sample),
+        seed=seed,
+        skip_bad=skip_bad,
+        resume=resume,
+        workers=workers,
+        config_path=config or find_config(plan.resolve().parent),
+    )
+    try:
+        summary, used = _run(job, quiet=as_json)
+    except BadRecord as error:
+        raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
+    except DatasetError as error:
+        raise fail(str(error)) from None
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _print_summary(summary, used)
+    misses = _misses(summary, used, fail_under)
+    for miss in misses:
+        warn(miss)
+    if misses:
+        raise typer.Exit(1)
+
+
+def _share(text: str) -> float:
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        raise fail(f'--sample "{text}" is not a share; write 5% or 0.05') from None
+    if not 0 < share <= 1:
+        raise fail(f"--sample {text} must be more than nothing and at most 100%")
+    return share
+
+
+def _run(job: ScoringJob, *, quiet: bool) -> tuple[Summary, ScoringPlan]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..scoring.streaming import score_dataset
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def show(summary: Summary, share: float) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f", {summary.records / elapsed:,.0f}/s" if elapsed > 0.5 else ""
+            bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
+
+        return score_dataset(job, show)
+
+
+def _print_summary(summary: Summary, plan: ScoringPlan) -> None:
+    rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
+    if rows:
+        print_table("Criteria", ("Criterion", "Mean", "n", "Coverage", "Errors", "0 … 1"), rows)
+    if summary.metrics:
+        metrics = [(name, f"{s.mean:.4g}", f"{s.count:,}") for name, s in summary.metrics.items()]
+        print_table("Metrics", ("Metric", "Mean", "n"), metrics)
+    overall = "no overall score" if summary.overall.mean is None else f"overall {summary.overall.mean:.3f}"
+    counts = ", ".join(f"{count:,} {name}" for name, count in summary.outcomes.items())
+    typer.echo(f"{summary.records:,} records: {overall} ({counts})")
+    if summary.bad:
+        typer.echo(f"{summary.bad:,} unreadable records were left out")
+    if summary.retries:
+        typer.echo(f"models were asked again {summary.retries:,} times")
+    for message, count in sorted(summary.errors.items(), key=lambda item: -item[1])[:5]:
+        typer.echo(f"  {count:,} × {message}")
+
+
+def _row(name: str, summary: Summary) -> tuple[str, ...]:
+    spread = summary.criteria.get(name)
+    errors = f"{summary.criterion_errors.get(name, 0):,}"
+    if spread is None or spread.mean is None:
+        return name, "-", "0", "0%", errors, ""
+    coverage = f"{spread.count / summary.records:.0%}"
+    return name, f"{spread.mean:.3f}", f"{spread.count:,}", coverage, errors, _histogram(spread.bins)
+
+
+def _histogram(bins: list[int]) -> str:
+    highest = max(bins)
+    return "".join(_BARS[0 if not count else max(1, round(count / highest * 8))] for count in bins)
+
+
+def _misses(summary: Summary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
+    """Every threshold that was not reached, in words."""
+    misses: list[str] = []
+    bar = fail_under if fail_under is not None else plan.fail_under
+    if bar is not None and (summary.overall.mean is None or summary.overall.mean < bar):
+        found = "there is none" if summary.overall.mean is None else f"it is {summary.overall.mean:.3f}"
+        misses.append(f"The overall score must be at least {bar:g}; {found}.")
+    for name, least in plan.thresholds.items():
+        spread = summary.criteria.get(name)
+        if spread is None or spread.mean is None:
+            misses.append(f'"{name}" must be at least {least:g}; it has no score.')
+        elif spread.mean < least:
+            misses.append(f'"{name}" must be at least {least:g}; it is {spread.mean:.3f}.')
+    return misses

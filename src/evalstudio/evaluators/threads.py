@@ -1,2 +1,0 @@
-from ..threads import DaemonPool as DaemonPool
-from ..threads import blocking as blocking

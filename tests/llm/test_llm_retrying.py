@@ -1,0 +1,165 @@
+"""When to try again, how long to wait, and when to give up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstudio.llm.errors import ModelError
+from evalstudio.llm.limits import Gate
+from evalstudio.llm.retrying import Failure, Policy, persist, retry_after, wait_before
+from evalstudio.llm.usage import RoleUsage
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "3"}, 3.0),
+        ({"retry-after": " 0.5 "}, 0.5),
+        ({"RETRY-AFTER": "0"}, 0.0),
+        ({"Retry-After": "Sun, 01 Mar 2026 12:00:20 GMT"}, 20.0),
+        ({"Retry-After": "Sun, 01 Mar 2026 11:59:00 GMT"}, 0.0),
+        ({"Retry-After": "Sun Mar  1 12:00:05 2026"}, 5.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+        ({"Retry-After": "-1"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "tomorrow"}, None),
+        ({"Retry-After": ""}, None),
+        ({"Retry-After": "9" * 400}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(
+    headers: dict[str, str] | None, seconds: float | None
+) -> None:
+    assert retry_after(headers, NOON) == seconds
+
+
+@given(st.integers(1, 1000), st.floats(0, 1))
+def test_backoff_doubles_up_to_half_a_minute_and_is_never_nothing(retry: int, chance: float) -> None:
+    assert 0.25 <= wait_before(retry, None, chance) <= 30
+    assert wait_before(retry, None, 1) <= wait_before(retry + 1, None, 1)
+
+
+@given(st.floats(0, 10_000), st.floats(0, 1))
+def test_the_server_is_never_asked_again_before_it_said(asked: float, chance: float) -> None:
+    assert asked <= wait_before(1, asked, chance) <= asked + 0.25
+
+
+def failing(times: int, sink: list[float]) -> Callable[[], Awaitable[str]]:
+    async def attempt() -> str:
+        sink.append(monotonic())
+        if len(sink) <= times:
+            raise RuntimeError("busy")
+        return "done"
+
+    return attempt
+
+
+POLICY = Policy(retries=3, attempt_seconds=1, total_seconds=5)
+
+
+def again(_: Exception) -> Failure:
+    return Failure("it is busy", 503, again=True, retry_after=0.01)
+
+
+async def test_it_tries_until_it_works_and_counts() -> None:
+    seen: list[float] = []
+    tally = RoleUsage()
+    assert await persist(failing(2, seen), again, Gate(1), POLICY, tally) == "done"
+    assert len(seen) == 3
+    assert tally.retries == 2
+    assert tally.waited_seconds >= 0.02
+
+
+async def test_tries_are_finite() -> None:
+    seen: list[float] = []
+    gate = Gate(1)
+    with pytest.raises(
+        ModelError, match=r"it is busy \(gave up after 4 tries; it asks to wait 0.01 s\)"
+    ) as caught:
+        await persist(failing(99, seen), again, gate, POLICY, RoleUsage())
+    assert len(seen) == 4
+    assert caught.value.status == 503
+    assert gate.in_flight == 0
+
+
+async def test_what_cannot_get_better_is_not_tried_again() -> None:
+    seen: list[float] = []
+    with pytest.raises(ModelError, match=r"^wrong$"):
+        await persist(failing(99, seen), lambda _: Failure("wrong", 400), Gate(1), POLICY, RoleUsage())
+    assert len(seen) == 1
+
+
+async def test_a_wait_beyond_the_total_time_is_not_begun() -> None:
+    start = monotonic()
+    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+        await persist(
+            failing(99, []),
+            lambda _: Failure("full", 429, again=True, throttled=True, retry_after=3600),
+            Gate(4),
+            POLICY,
+            RoleUsage(),
+        )
+    assert monotonic() - start < 0.5
+
+
+async def test_the_total_time_bounds_everything() -> None:
+    async def hang() -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    start = monotonic()
+    with pytest.raises(ModelError, match="slow"):
+        await persist(
+            hang,
+            lambda _: Failure("slow", again=True, retry_after=0.0),
+            Gate(1),
+            Policy(retries=20, attempt_seconds=0.2, total_seconds=0.5),
+            RoleUsage(),
+        )
+    assert monotonic() - start < 1.5
+
+
+async def test_a_retry_that_gets_no_slot_in_time_gives_up() -> None:
+    gate = Gate(1)
+    seen: list[float] = []
+
+    async def take_the_slot(error: Exception) -> None:
+        await gate.enter()
+
+    def explain(error: Exception) -> Failure:
+        asyncio.get_running_loop().create_task(take_the_slot(error))
+        return Failure("busy", 500, again=True, retry_after=0.05)
+
+    with pytest.raises(ModelError, match="busy"):
+        await persist(failing(99, seen), explain, gate, Policy(5, 1, 0.3), RoleUsage())
+    assert len(seen) == 1
+    assert gate.queued == 0
+
+
+async def test_cancelling_gives_the_slot_back() -> None:
+    gate = Gate(1)
+
+    async def hang() -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    task = asyncio.create_task(persist(hang, again, gate, POLICY, RoleUsage()))
+    await asyncio.sleep(0.01)
+    assert gate.in_flight == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert gate.in_flight == 0
