@@ -17,17 +17,34 @@ if TYPE_CHECKING:
     from .evaluators.contract import EvaluationResult, EvaluatorContext
     from .evaluators.criteria import EvaluationCriteria
     from .evaluators.definition import define_evaluator
+    from .evaluators.records import CriterionResult, EvaluationInput
     from .messages import ContentBlock, Message, TokensUsage, ToolCall, text_of
     from .plugins import Plugin, PluginRegistry, create_registry, load_plugins
+    from .scoring.config import EvaluationRunConfig
+    from .scoring.runner import (
+        AggregatedEvaluationResult,
+        EvaluationRunner,
+        EvaluationStorageProvider,
+        run_evaluation,
+        run_evaluation_sync,
+    )
+    from .storage.json_lines import JsonFileStorageProvider
 
 _HOME = {
+    "AggregatedEvaluationResult": "scoring.runner",
     "ConnectorContext": "connectors.contract",
     "ConnectorError": "connectors.contract",
     "ConnectorResponse": "connectors.contract",
     "ContentBlock": "messages",
+    "CriterionResult": "evaluators.records",
     "EvaluationCriteria": "evaluators.criteria",
+    "EvaluationInput": "evaluators.records",
     "EvaluationResult": "evaluators.contract",
+    "EvaluationRunConfig": "scoring.config",
+    "EvaluationRunner": "scoring.runner",
+    "EvaluationStorageProvider": "scoring.runner",
     "EvaluatorContext": "evaluators.contract",
+    "JsonFileStorageProvider": "storage.json_lines",
     "Message": "messages",
     "Plugin": "plugins",
     "PluginRegistry": "plugins",
@@ -37,18 +54,27 @@ _HOME = {
     "define_connector": "connectors.contract",
     "define_evaluator": "evaluators.definition",
     "load_plugins": "plugins",
+    "run_evaluation": "scoring.runner",
+    "run_evaluation_sync": "scoring.runner",
     "run_evaluators": "evaluators.aggregate",
     "text_of": "messages",
 }
 
 __all__ = [
+    "AggregatedEvaluationResult",
     "ConnectorContext",
     "ConnectorError",
     "ConnectorResponse",
     "ContentBlock",
+    "CriterionResult",
     "EvaluationCriteria",
+    "EvaluationInput",
     "EvaluationResult",
+    "EvaluationRunConfig",
+    "EvaluationRunner",
+    "EvaluationStorageProvider",
     "EvaluatorContext",
+    "JsonFileStorageProvider",
     "Message",
     "Plugin",
     "PluginRegistry",
@@ -59,6 +85,8 @@ __all__ = [
     "define_connector",
     "define_evaluator",
     "load_plugins",
+    "run_evaluation",
+    "run_evaluation_sync",
     "run_evaluators",
     "text_of",
 ]

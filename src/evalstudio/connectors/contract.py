@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
 from ..messages import Message, TokensUsage
 from ..schemas import Schema
+from .errors import ConnectorError as ConnectorError
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -24,18 +25,6 @@ if TYPE_CHECKING:
 
 C = TypeVar("C")
 Headers = Mapping[str, str]
-
-
-class ConnectorError(Exception):
-    """The agent could not be reached or did not answer as it should.
-
-    ``again`` says that another attempt may help, ``retry_after`` how many seconds the agent asked to wait.
-    """
-
-    def __init__(self, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.again = again
-        self.retry_after = retry_after
 
 
 @dataclass(slots=True, frozen=True)

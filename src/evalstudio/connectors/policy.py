@@ -38,7 +38,7 @@ class CallPolicy:
         return replace(self, **own) if own else self
 
     def wait_before(self, retry: int, asked: float | None, chance: float) -> float:
-        """Seconds before the given retry (from 1): as the agent asked, else doubling; spread by chance (0–1)."""
+        """Seconds before a retry (from 1): as the agent asked, else doubling; spread by chance (0–1)."""
         seconds = self.backoff_seconds * 2 ** (retry - 1) if asked is None else asked
         return min(seconds * (1 + self.jitter * chance), self.longest_wait_seconds)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..messages import json_text
-from .contract import ConnectorError
+from .errors import ConnectorError
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _SHORTEST = 4

@@ -42,9 +42,11 @@ class EvaluationCriteria(BaseModel):
     name: Name
     description: str = ""
     scale: Name = "binary"
-    weight: float = Field(1.0, ge=0, allow_inf_nan=False)
-    range: tuple[float, float] | None = Field(None, description="Lowest and highest raw score")
-    labels: dict[str, float] | None = Field(None, description="Words and the 0–1 score each stands for")
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    range: tuple[float, float] | None = Field(default=None, description="Lowest and highest raw score")
+    labels: dict[str, float] | None = Field(
+        default=None, description="Words and the 0–1 score each stands for"
+    )
 
     @model_validator(mode="after")
     def _bounds(self) -> EvaluationCriteria:

@@ -36,7 +36,7 @@ class EvaluationInput(BaseModel):
     session_id: str | None = None
     agent_id: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
-    latency_ms: float | None = Field(None, ge=0)
+    latency_ms: float | None = Field(default=None, ge=0)
     tokens_usage: TokensUsage | None = None
 
     @field_validator("response", mode="before")

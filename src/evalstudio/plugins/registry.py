@@ -93,6 +93,10 @@ class PluginRegistry:
         found = self._connectors.get(type)
         return found[0] if found else None
 
+    def auto_evaluators(self) -> list[EvaluatorDefinition]:
+        """The evaluators that run on every scenario without being listed."""
+        return [definition for definition, _ in self._evaluators.values() if definition.auto]
+
     def list_evaluator_types(self) -> list[dict[str, Any]]:
         return [_described(definition, source) for definition, source in self._evaluators.values()]
 

@@ -30,9 +30,7 @@ def answer(state: MessagesState) -> dict[str, Any]:
     return _says(f"Hello! I have heard {heard} of your messages.", 5, 3)
 
 
-def _says(
-    content: Any, read: int, written: int, calls: list[dict[str, Any]] | None = None
-) -> dict[str, Any]:
+def _says(content: Any, read: int, written: int, calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
     return {"messages": [AIMessage(content, tool_calls=calls or [], usage_metadata=usage)]}
 

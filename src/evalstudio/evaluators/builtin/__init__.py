@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BUILTIN_MODULES = (
+    "llm_judge",
     "criteria_judge",
     "regex",
     "json_schema",

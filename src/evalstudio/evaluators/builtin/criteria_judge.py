@@ -66,7 +66,12 @@ async def criteria_judge(ctx: EvaluatorContext[CriteriaJudge]) -> list[Evaluatio
         raw = getattr(error, "raw", None)
         return [_failed(criterion, error, raw) for criterion in criteria]
     found = zip(criteria, scores_in(answer.value, criteria), strict=True)
-    return [_scored(criterion, score, reason, ctx.config.threshold) for criterion, (score, reason) in found]
+    results = [
+        _scored(criterion, score, reason, ctx.config.threshold) for criterion, (score, reason) in found
+    ]
+    # One call scored them all: its tokens are counted once.
+    results[0].metadata["modelUsage"] = answer.usage.model_dump()
+    return results
 
 
 def _scored(criterion: EvaluationCriteria, score: Any, reason: str, threshold: float) -> EvaluationResult:

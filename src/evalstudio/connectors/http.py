@@ -1,0 +1,140 @@
+"""``http``: any agent behind an HTTP endpoint, by a request template and paths into its answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from ..messages import json_text
+from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+from .json_paths import MISSING, PathText, Steps, fields_of, follow, items_of, read_path
+from .remote import RemoteConfig
+from .templates import Fill, compile_template
+
+_DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
+_LONGEST_SHOWN = 200
+
+
+class HttpConfig(RemoteConfig):
+    """What is sent and where the answer is found."""
+
+    method: Literal["POST", "PUT", "PATCH", "GET"] = "POST"
+    path: str = Field(default="", description="Appended to the base URL")
+    request_template: Any = Field(
+        default=None,
+        description="The body as JSON, with {{message}}, {{messages}}, {{newMessages}}, {{threadId}}, "
+        "{{runId}} and {{turn}} filled in; with GET an object that becomes the query",
+    )
+    response_path: PathText = Field(
+        default="", description="Where the reply is: a text, a message or a list of messages"
+    )
+    tool_calls_path: PathText | None = Field(default=None, description="Where the tool calls are")
+    usage_path: PathText = Field(default="usage", description="Where the token usage is")
+    thread_id_path: PathText = Field(default="threadId", description="Where the agent's thread id is")
+
+    _fill: Fill = PrivateAttr()
+    _reply: Steps = PrivateAttr()
+    _tools: Steps | None = PrivateAttr()
+    _usage: Steps = PrivateAttr()
+    _thread: Steps = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _compiled(self) -> HttpConfig:
+        template = self.request_template
+        if self.method == "GET" and not isinstance(template, dict):
+            raise ValueError("GET needs a requestTemplate, an object that becomes the query")
+        self._fill = compile_template(_DEFAULT_BODY if template is None else template)
+        self._reply = read_path(self.response_path)
+        self._tools = None if self.tool_calls_path is None else read_path(self.tool_calls_path)
+        self._usage = read_path(self.usage_path)
+        self._thread = read_path(self.thread_id_path)
+        return self
+
+    def body(self, ctx: ConnectorContext[Any]) -> Any:
+        return self._fill(ctx)
+
+    def read(self, answer: Any) -> ConnectorResponse:
+        """The response in an answer."""
+        usage = follow(answer, self._usage)
+        thread = follow(answer, self._thread)
+        return ConnectorResponse(
+            messages=self._messages(answer),
+            tokens_usage=fields_of(usage) or None,
+            thread_id=str(thread) if isinstance(thread, str | int) else None,
+        )
+
+    def _messages(self, answer: Any) -> list[Any]:
+        calls = self._calls(answer)
+        found = follow(answer, self._reply) if self._reply else _usual(answer)
+        if found is MISSING or found is None:
+            if not calls:
+                raise self._nothing(answer)
+            found = {"role": "assistant"}
+        messages = _as_messages(found)
+        if messages is None:
+            where = f'at "{self.response_path}"' if self._reply else "in the answer"
+            raise ConnectorError(f"what is {where} is no text, message or list of messages: {_shown(found)}")
+        return _with_calls(messages, calls) if calls else messages
+
+    def _calls(self, answer: Any) -> list[Any]:
+        found = MISSING if self._tools is None else follow(answer, self._tools)
+        if found is MISSING or found is None:
+            return []
+        calls = items_of(found)
+        if calls is not None:
+            return calls
+        raise ConnectorError(f'what is at "{self.tool_calls_path}" is no list of tool calls: {_shown(found)}')
+
+    def _nothing(self, answer: Any) -> ConnectorError:
+        if self._reply:
+            return ConnectorError(
+                f'the answer has the wrong shape: nothing is at "{self.response_path}" in {_shown(answer)}'
+            )
+        return ConnectorError(
+            f"the answer has the wrong shape: set responsePath to where the reply is in {_shown(answer)}"
+        )
+
+
+@define_connector(type="http", label="HTTP Endpoint")
+async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
+    """Sends each message to an HTTP endpoint as JSON and reads the reply from its answer."""
+    from .exchange import exchange
+
+    config = ctx.config
+    body = config.body(ctx)
+    if config.method != "GET":
+        return config.read(await exchange(ctx, config.path, body, method=config.method))
+    query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
+    return config.read(await exchange(ctx, config.path, method="GET", query=query))
+
+
+def _usual(answer: Any) -> Any:
+    """The reply in an answer nobody gave a path for: itself, its ``messages`` or its ``message``."""
+    fields = fields_of(answer)
+    if not isinstance(answer, dict) or "role" in fields:
+        return answer
+    return next((fields[key] for key in ("messages", "message") if fields.get(key) is not None), MISSING)
+
+
+def _as_messages(found: Any) -> list[Any] | None:
+    fields = fields_of(found)
+    if not {"role", "content", "tool_calls"}.isdisjoint(fields):
+        return [{"role": "assistant", **fields}]
+    items = [found] if isinstance(found, str) else items_of(found)
+    if items is None:
+        return None
+    return [{"role": "assistant", "content": item} if isinstance(item, str) else item for item in items]
+
+
+def _with_calls(messages: list[Any], calls: list[Any]) -> list[Any]:
+    """The messages with the tool calls on the last one the assistant wrote."""
+    last = next((m for m in reversed(messages) if fields_of(m).get("role") == "assistant"), None)
+    if last is None:
+        return [*messages, {"role": "assistant", "tool_calls": calls}]
+    return [{**last, "tool_calls": calls} if m is last else m for m in messages]
+
+
+def _shown(value: Any) -> str:
+    text = json_text(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,150 @@
+"""One pooled HTTP client per event loop, with bounded answers and a say in where it connects to.
+
+It keeps no cookies, reads no proxy or netrc settings and follows no redirects: what a connector was given
+is all that is sent, and only to the address it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from errno import EACCES
+from types import SimpleNamespace
+from typing import Any
+
+from aiohttp import (
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    TraceConfig,
+    TraceRequestRedirectParams,
+)
+
+from ..version import __version__
+
+AddressCheck = Callable[[str], None]
+
+_CONNECTIONS = 200
+_LARGEST_ANSWER = 10_000_000
+
+
+class AnswerTooLarge(ClientError):
+    """More bytes than allowed; reading stopped there."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"sent more than {most:,} bytes (maxResponseBytes)")
+
+
+class Redirected(ClientError):
+    """The agent sent us elsewhere, where we do not go."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(
+            f"answered with a redirect ({status}), which is not followed: give the final address"
+        )
+
+
+async def read_bounded(response: ClientResponse, most: int) -> bytes:
+    """The body, in memory only up to the limit."""
+    if (response.content_length or 0) > most:
+        raise AnswerTooLarge(most)
+    content = response.content
+    first = await content.readany()
+    rest = await content.readany() if first else b""
+    if not rest and len(first) <= most:
+        return first
+    body = bytearray(first)
+    while rest:
+        body += rest
+        if len(body) > most:
+            break
+        rest = await content.readany()
+    if len(body) > most:
+        raise AnswerTooLarge(most)
+    return bytes(body)
+
+
+class _BoundedResponse(ClientResponse):
+    """What plugins get: ``read``, ``text`` and ``json`` stop at the limit too."""
+
+    async def read(self) -> bytes:
+        if self._body is None:
+            self._body = await read_bounded(self, _LARGEST_ANSWER)
+            self.release()
+        return self._body
+
+
+class HttpPool:
+    """The clients of all sessions. Close it in the loop it was used in, or use it with ``async with``.
+
+    ``address_check`` sees every IP address just before a connection to it is opened, after name resolution
+    and for literal addresses alike; what it raises ends the call.
+    """
+
+    def __init__(self, *, limit: int = _CONNECTIONS, address_check: AddressCheck | None = None) -> None:
+        self._limit = limit
+        self._check = address_check
+        self._clients: dict[asyncio.AbstractEventLoop, ClientSession] = {}
+
+    async def __aenter__(self) -> HttpPool:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def client(self) -> ClientSession:
+        """The running loop's client, opened when first asked for."""
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None or client.closed:
+            self._clients = {known: c for known, c in self._clients.items() if not known.is_closed()}
+            client = self._clients[loop] = self._open()
+        return client
+
+    async def close(self) -> None:
+        """Close the running loop's client; asking for it again opens a new one."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> ClientSession:
+        return ClientSession(
+            connector=TCPConnector(
+                limit=self._limit, socket_factory=_checked(self._check) if self._check else None
+            ),
+            cookie_jar=DummyCookieJar(),
+            trust_env=False,
+            timeout=ClientTimeout(total=None),
+            headers={"User-Agent": f"evalstudio/{__version__}", "Accept-Encoding": "identity"},
+            response_class=_BoundedResponse,
+            trace_configs=[_without_redirects()],
+        )
+
+
+def _checked(check: AddressCheck) -> Callable[[Any], socket.socket]:
+    """A socket factory that asks before it makes one: the last moment at which the address is known."""
+
+    def open_socket(info: Any) -> socket.socket:
+        family, kind, protocol, _, address = info
+        try:
+            check(str(address[0]))
+        except Exception as error:
+            # The one kind of error the connecting code carries through whatever else it tries.
+            raise PermissionError(EACCES, str(error) or "this address is not allowed") from None
+        return socket.socket(family, kind, protocol)
+
+    return open_socket
+
+
+def _without_redirects() -> TraceConfig:
+    async def stop(_client: ClientSession, _ctx: SimpleNamespace, params: TraceRequestRedirectParams) -> None:
+        params.response.close()
+        raise Redirected(params.response.status)
+
+    trace = TraceConfig()
+    trace.on_request_redirect.append(stop)
+    return trace

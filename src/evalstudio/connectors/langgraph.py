@@ -1,0 +1,110 @@
+"""``langgraph``: a graph behind a LangGraph server, one thread per run.
+
+Only new messages go out. The server answers with the thread's whole state; what is known already is
+dropped by its id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field
+
+from ..messages import json_text
+from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+from .json_paths import fields_of, items_of
+from .langchain_messages import to_openai, usage_of
+from .remote import RemoteConfig
+
+_SEEN = "langgraph.seen"
+
+
+class LangGraphConfig(RemoteConfig):
+    """Which graph answers, and with what configuration."""
+
+    assistant_id: str = Field(
+        default="agent", min_length=1, description="An assistant's id or a graph's name"
+    )
+    configurable: dict[str, Any] = Field(default={}, description="Passed to the graph as config.configurable")
+
+
+@define_connector(type="langgraph", label="LangGraph Server")
+async def langgraph_agent(ctx: ConnectorContext[LangGraphConfig]) -> ConnectorResponse:
+    """Talks to a graph on a LangGraph server, each run on a thread of its own."""
+    from .exchange import exchange
+
+    thread_id = await open_thread(ctx)
+    sent = _outgoing(ctx)
+    body = {
+        "assistant_id": ctx.config.assistant_id,
+        "input": {"messages": sent},
+        "config": {"configurable": ctx.config.configurable},
+        "on_disconnect": "cancel",
+    }
+    answer = await exchange(ctx, f"threads/{quote(thread_id, safe='')}/runs/wait", body)
+    return _read(ctx, answer, sent, thread_id)
+
+
+@langgraph_agent.setup
+async def open_thread(ctx: ConnectorContext[LangGraphConfig]) -> str:
+    """The run's thread, made when first needed."""
+    from .exchange import exchange
+
+    if ctx.run.thread_id is None:
+        answer = await exchange(ctx, "threads", {"metadata": {"run_id": ctx.run.id}})
+        thread_id: Any = fields_of(answer).get("thread_id")
+        if not isinstance(thread_id, str) or not thread_id:
+            raise ConnectorError("the server made a thread without a thread_id: is it a LangGraph server?")
+        ctx.run.thread_id = thread_id
+    return ctx.run.thread_id
+
+
+def _outgoing(ctx: ConnectorContext[LangGraphConfig]) -> list[dict[str, Any]]:
+    """The new messages with ids that stay the same if the call is repeated: then nothing is added twice."""
+    first = len(ctx.messages) - len(ctx.new_messages)
+    return [
+        message.to_json() | {"id": message.id or f"{ctx.run.id}-{place}"}
+        for place, message in enumerate(ctx.new_messages, first)
+    ]
+
+
+def _read(
+    ctx: ConnectorContext[LangGraphConfig], answer: Any, sent: list[dict[str, Any]], thread_id: str
+) -> ConnectorResponse:
+    fields = fields_of(answer)
+    if "__error__" in fields:
+        raise ConnectorError(f"the graph failed: {_error_text(fields['__error__'])}")
+    held = items_of(fields.get("messages"))
+    if held is None:
+        keys = ", ".join(list(fields)[:10]) or "none"
+        raise ConnectorError(f"the graph's state has the wrong shape: no list of messages (its keys: {keys})")
+    seen: set[str] = ctx.run.memory.setdefault(_SEEN, set())
+    known = seen | {message["id"] for message in sent}
+    new = [item for place, item in enumerate(held) if _is_new(item, place, known, ctx)]
+    messages = [message for item in new if (message := to_openai(item)) is not None]
+    interrupt: Any = fields.get("__interrupt__")
+    if not messages:
+        waiting = f"; it waits for {json_text(interrupt)[:300]}" if interrupt else ""
+        raise ConnectorError(f"the graph added no message{waiting}")
+    seen |= known | {message["id"] for message in messages if "id" in message}
+    return ConnectorResponse(
+        messages=messages,
+        tokens_usage=usage_of(new),
+        thread_id=thread_id,
+        metadata={"interrupt": interrupt} if interrupt else {},
+    )
+
+
+def _is_new(item: Any, place: int, known: set[str], ctx: ConnectorContext[LangGraphConfig]) -> bool:
+    """By id; by place where a graph gives its messages none."""
+    message_id: Any = fields_of(item).get("id")
+    if isinstance(message_id, str):
+        return message_id not in known
+    return place >= ctx.run.thread_message_count + len(ctx.new_messages)
+
+
+def _error_text(error: Any) -> str:
+    fields = fields_of(error)
+    text = f"{fields.get('error', 'error')}: {fields.get('message', '')}" if fields else str(error)
+    return text[:1000]

@@ -1,0 +1,82 @@
+"""``openai``: chat completions, OpenAI's own or any server that speaks the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field
+
+from ..messages import Message
+from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+from .json_paths import fields_of, follow
+from .remote import RemoteConfig
+
+_VERSION = re.compile(r"/v\d\w*(/|$)")
+_SENT = {"role", "content", "tool_calls", "tool_call_id", "name", "refusal"}
+
+
+class OpenAIConfig(RemoteConfig):
+    """Which model answers, and how."""
+
+    model: str = Field(min_length=1, description="The model's name at the server")
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1, description="Longest reply in tokens")
+    system_prompt: str | None = Field(default=None, description="Sent before the conversation")
+    extra_body: dict[str, Any] = Field(default={}, description="Further fields of the request, such as tools")
+
+    def body(self, messages: list[Message]) -> dict[str, Any]:
+        said = [message.model_dump(include=_SENT, exclude_none=True) for message in messages]
+        if self.system_prompt:
+            said.insert(0, {"role": "system", "content": self.system_prompt})
+        optional = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        given = {key: value for key, value in optional.items() if value is not None}
+        return {"model": self.model, "messages": said, **given, **self.extra_body}
+
+
+@define_connector(type="openai", label="OpenAI Chat Completions")
+async def openai_agent(ctx: ConnectorContext[OpenAIConfig]) -> ConnectorResponse:
+    """Sends the whole conversation to a chat completions endpoint.
+
+    The key goes into the header Authorization, as a reference such as ``Bearer ${OPENAI_API_KEY}``.
+    """
+    from .exchange import exchange
+
+    answer = await exchange(ctx, _path(ctx.connector.base_url), ctx.config.body(ctx.messages))
+    return _read(answer)
+
+
+def _path(base_url: str) -> str:
+    """What is missing from the base URL: it may name the server, the version or the endpoint itself."""
+    below = base_url.partition("?")[0].partition("://")[2].partition("/")[2]
+    if below.rstrip("/").endswith("chat/completions"):
+        return ""
+    return "chat/completions" if _VERSION.search("/" + below) else "v1/chat/completions"
+
+
+def _read(answer: Any) -> ConnectorResponse:
+    fields = fields_of(answer)
+    choice = fields_of(follow(answer, ("choices", 0)))
+    message = fields_of(choice.get("message"))
+    if not message:
+        raise ConnectorError(f"the answer has the wrong shape: no choices[0].message{_complaint(fields)}")
+    said = {"role": "assistant", **message}
+    if said.get("content") is None and isinstance(said.get("refusal"), str):
+        said["content"] = said["refusal"]
+    facts = {
+        "responseId": fields.get("id"),
+        "model": fields.get("model"),
+        "finishReason": choice.get("finish_reason"),
+    }
+    return ConnectorResponse(
+        messages=[said],
+        tokens_usage=fields_of(fields.get("usage")) or None,
+        metadata={key: value for key, value in facts.items() if value is not None},
+    )
+
+
+def _complaint(fields: dict[str, Any]) -> str:
+    """The server's own words, where it reports an error with a status of success."""
+    error: Any = fields.get("error")
+    text = fields_of(error).get("message", error)
+    return f"; it says: {text[:300]}" if isinstance(text, str) else ""

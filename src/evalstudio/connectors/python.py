@@ -1,0 +1,70 @@
+"""``python``: a function in this process, of a module the project's config file lists."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from ..configs import StrictConfig
+from ..threads import blocking
+from .contract import ConnectorContext, ConnectorError, ProjectScope, define_connector
+from .functions import agent_of
+
+
+class PythonConfig(StrictConfig):
+    """Which function answers."""
+
+    function: str = Field(
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
+        description="module:name, sync or async, called with the messages or with a ConnectorContext",
+    )
+    timeout_seconds: float | None = Field(default=None, gt=0, le=86_400, description="60 if not given")
+
+
+@define_connector(type="python", label="Python Function")
+async def python_agent(ctx: ConnectorContext[PythonConfig]) -> Any:
+    """Calls a function in this process. Its module must be listed in the project's config file."""
+    known: dict[str, Callable[..., Any]] = ctx.run.memory.setdefault("python.agents", {})
+    agent = known.get(ctx.config.function)
+    if agent is None:
+        function = await _find(ctx.config.function, ctx.connector.project)
+        agent = known[ctx.config.function] = agent_of(function)
+    return await agent(ctx)
+
+
+async def _find(reference: str, project: ProjectScope | None) -> Callable[..., Any]:
+    module, _, name = reference.partition(":")
+    listed = project.python_modules if project else ()
+    if project is None or module not in listed:
+        raise ConnectorError(
+            f'the module "{module}" is not allowed: only functions of modules listed in the project\'s '
+            f"config file are called (listed: {', '.join(listed) or 'none'})"
+        )
+    # Importing may take seconds; the other runs go on meanwhile.
+    found = await blocking.run(lambda: _import(module, name, project.folder))
+    home = getattr(found, "__module__", None) or type(found).__module__
+    if home not in listed:
+        raise ConnectorError(f'"{reference}" comes from the module "{home}", which is not listed')
+    return found
+
+
+def _import(module: str, name: str, folder: Path) -> Callable[..., Any]:
+    place = str(folder)
+    if place not in sys.path:
+        # Last, so that the project's files shadow no installed module.
+        sys.path.append(place)
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as error:
+        raise ConnectorError(
+            f'the module "{module}" cannot be imported: {type(error).__name__}: {error}'
+        ) from error
+    found: Any = getattr(loaded, name, None)
+    if not callable(found):
+        raise ConnectorError(f'the module "{module}" has no function "{name}"')
+    return found

@@ -1,0 +1,229 @@
+"""One run's line to one agent: calls with limits and retries, answers in one shape, errors in words.
+
+Whatever a connector's function does, what comes out is a reply, a ``ConnectorError`` or a cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from random import random
+from time import monotonic, perf_counter
+from typing import Any, cast
+from uuid import uuid4
+
+from aiohttp import ClientError, ClientTimeout
+
+from ..messages import Message, json_text
+from .calling import Overdue, bounded, call
+from .contract import (
+    ConnectorContext,
+    ConnectorDefinition,
+    ConnectorError,
+    ConnectorSettings,
+    Headers,
+    RunInfo,
+    merge_headers,
+)
+from .failures import explain
+from .http_pool import HttpPool
+from .line import Line
+from .policy import CallPolicy
+from .replies import AgentReply, read_reply
+from .secrets import Redaction, resolve, shown_address, values_of
+
+log = logging.getLogger("evalstudio")
+
+_CLOSE_SECONDS = 10.0
+_LONGEST_DETAIL = 2_000
+_LONGEST_RESPONSE = 2_000
+
+
+class AgentSession:
+    """Calls one agent for one run, one call after another; the run's info is kept up to date in between."""
+
+    def __init__(
+        self,
+        definition: ConnectorDefinition,
+        settings: ConnectorSettings[Any],
+        *,
+        pool: HttpPool,
+        run: RunInfo,
+        extra_headers: Headers | None = None,
+        policy: CallPolicy | None = None,
+    ) -> None:
+        self.definition = definition
+        self.run = run
+        self._given = settings
+        self._pool = pool
+        self._extra = extra_headers or {}
+        self._policy = (policy or CallPolicy()).for_config(settings.config)
+        self._opened: tuple[ConnectorSettings[Any], Headers, Line] | None = None
+
+    async def setup(self) -> None:
+        """Prepare the agent for the run, where its connector has a hook for that."""
+        if self.definition.setup_hook is not None:
+            await self._attempt(self.definition.setup_hook, self._context((), ()))
+
+    async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
+        """Carry the conversation to the agent and bring back what it adds."""
+        ctx = self._context(messages, new_messages)
+        returned, latency_ms = await self._attempt(self.definition.function, ctx)
+        try:
+            reply = read_reply(returned, latency_ms, self._policy.max_messages)
+        except ConnectorError as error:
+            raise self._named(error) from None
+        self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
+        self.run.thread_message_count += len(new_messages) + len(reply.messages)
+        self.run.turn += 1
+        return reply
+
+    async def state(self) -> dict[str, Any] | None:
+        """The agent's end state, where its connector has a hook for that."""
+        if self.definition.state_hook is None:
+            return None
+        found, _ = await self._attempt(self.definition.state_hook, self._context((), ()))
+        if found is None or isinstance(found, dict):
+            return cast("dict[str, Any] | None", found)
+        kind = type(found).__name__
+        raise self._named(ConnectorError(f"its state hook must return a dict, not a {kind}"))
+
+    async def probe(self) -> str:
+        """Find out whether the agent is there: by the test hook, else by saying hello."""
+        if self.definition.test_hook is None:
+            hello = [Message(role="user", content="Hello")]
+            return _said((await self.invoke(hello, hello)).messages)
+        answer, _ = await self._attempt(self.definition.test_hook, self._context((), ()))
+        if answer is False:
+            raise self._named(ConnectorError("its test says that the agent is not usable"))
+        return "" if answer is None or answer is True else str(answer)
+
+    def _context(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> ConnectorContext[Any]:
+        if self._opened is None or self._opened[2].http.closed:
+            try:
+                self._opened = self._open()
+            except ConnectorError as error:
+                raise self._named(error) from None
+        settings, extra, line = self._opened
+        return ConnectorContext(settings, list(messages), list(new_messages), self.run, extra, line)
+
+    def _open(self) -> tuple[ConnectorSettings[Any], Headers, Line]:
+        """Look up what is referred to, once for all calls of the run."""
+        given = self._given
+        base_url = resolve(given.base_url.strip(), "baseUrl")
+        headers, extra = _resolved(given.headers), _resolved(self._extra)
+        sent = merge_headers(headers, extra)
+        referred = values_of(given.base_url, *given.headers.values(), *self._extra.values())
+        line = Line(
+            http=self._pool.client(),
+            timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
+            headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
+            policy=self._policy,
+            shown=shown_address(given.base_url.strip()),
+            redact=Redaction.of(base_url, headers | extra, referred),
+        )
+        return replace(given, base_url=base_url, headers=headers), extra, line
+
+    async def _attempt(
+        self, function: Callable[..., Any], ctx: ConnectorContext[Any]
+    ) -> tuple[object, float]:
+        """Call until it succeeds or trying again makes no sense; the time is the last attempt's."""
+        policy = self._policy
+        end = monotonic() + policy.whole_seconds
+        tries = 0
+        while True:
+            tries += 1
+            seconds = min(policy.timeout_seconds, end - monotonic())
+            start = perf_counter()
+            try:
+                returned = await bounded(call(function, ctx), seconds)
+                return returned, (perf_counter() - start) * 1000
+            except Overdue:
+                late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
+                raise self._named(late, tries) from None
+            except ConnectorError as error:
+                failure, cause = error, None
+            except Exception as error:
+                failure, cause = self._understood(error), error
+            wait = policy.wait_before(tries, failure.retry_after, random())
+            if not failure.again or tries > policy.retries or monotonic() + wait >= end:
+                raise self._named(failure, tries) from cause
+            await asyncio.sleep(wait)
+
+    @property
+    def _place(self) -> str:
+        return shown_address(self._given.base_url.strip()) or "it"
+
+    def _understood(self, error: Exception) -> ConnectorError:
+        """What a connector's function let fly, as our own error."""
+        assert self._opened is not None
+        if isinstance(error, ClientError):
+            return explain(error, self._opened[2], self._place)
+        return ConnectorError(
+            f"{type(error).__name__}: {error}".removesuffix(": "), again=isinstance(error, ConnectionError)
+        )
+
+    def _named(self, error: ConnectorError, tries: int = 1) -> ConnectorError:
+        """The error with the connector's name before it and nothing secret in it."""
+        text = str(error)
+        redact = self._opened[2].redact if self._opened else Redaction()
+        detail = redact(text)[:_LONGEST_DETAIL] + (f" (tried {tries} times)" if tries > 1 else "")
+        return ConnectorError(
+            f'Connector "{self.definition.type}": {detail}', again=error.again, retry_after=error.retry_after
+        )
+
+
+def _resolved(headers: Headers) -> dict[str, str]:
+    return {name: resolve(value, f"the header {name}") for name, value in headers.items()}
+
+
+def _said(messages: Iterable[Message]) -> str:
+    texts = [m.text or json_text([c.model_dump() for c in m.tool_calls or ()]) for m in messages]
+    return "\n".join(texts)[:_LONGEST_RESPONSE]
+
+
+@dataclass(slots=True)
+class ConnectorCheck:
+    """What testing a connector found."""
+
+    success: bool
+    latency_ms: float
+    response: str | None = None
+    error: str | None = None
+
+
+async def test_connector(
+    definition: ConnectorDefinition,
+    settings: ConnectorSettings[Any],
+    *,
+    pool: HttpPool,
+    policy: CallPolicy,
+) -> ConnectorCheck:
+    """Say whether the agent is there and answers; never raises but for cancellation."""
+    run = RunInfo(id=f"test-{uuid4().hex[:12]}")
+    session = AgentSession(definition, settings, pool=pool, run=run, policy=policy)
+    start = perf_counter()
+    try:
+        response = await session.probe()
+    except ConnectorError as error:
+        return ConnectorCheck(False, (perf_counter() - start) * 1000, error=str(error))
+    return ConnectorCheck(True, (perf_counter() - start) * 1000, response[:_LONGEST_RESPONSE])
+
+
+# Its name begins as test functions do; it is none.
+test_connector.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]
+
+
+async def close_connectors(definitions: Iterable[ConnectorDefinition]) -> None:
+    """Release what connectors hold; one that fails to is reported in the log and does not stop the others."""
+    for definition in definitions:
+        if definition.close_hook is None:
+            continue
+        try:
+            await bounded(call(definition.close_hook), _CLOSE_SECONDS)
+        except Overdue:
+            log.warning('Connector "%s" did not close within %g s', definition.type, _CLOSE_SECONDS)
+        except Exception as error:
+            log.warning('Connector "%s" failed to close: %s', definition.type, error)

@@ -1,0 +1,247 @@
+"""The turn loop as a stream of events that any caller can drive, store or show live.
+
+One way through: user message, agent, evaluators, decision, next turn. Whoever stops listening ends the
+conversation; nothing is left running behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ..connectors.contract import ConnectorError
+from ..evaluators.aggregate import Decision, EndedBy, Outlook, Verdict, conclude, decide, due, mark_pending
+from ..evaluators.contract import Fault, Invocation, TurnFacts
+from ..evaluators.running import EvaluatorResult, run_turn
+from ..messages import Message, TokensUsage, text_of
+from .preparation import Plan, Services
+from .results import RunResult, Turn, usage_of
+from .simulation import SimulatedUser, SimulatorError
+
+
+class Reply(Protocol):
+    """What an agent answers."""
+
+    @property
+    def messages(self) -> list[Message]: ...
+    @property
+    def latency_ms(self) -> float: ...
+    @property
+    def tokens_usage(self) -> TokensUsage | None: ...
+    @property
+    def thread_id(self) -> str | None: ...
+
+
+class Agent(Protocol):
+    """One run's line to one agent."""
+
+    async def setup(self) -> None: ...
+    async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Reply: ...
+    async def state(self) -> dict[str, Any] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UserSpoke:
+    """A user message is about to go out."""
+
+    turn: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswered:
+    """The agent's new messages are in."""
+
+    turn: int
+    invocation: Invocation
+    thread_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A turn is complete: evaluated and decided."""
+
+    turn: Turn
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The conversation is over."""
+
+    result: RunResult
+
+
+Event = UserSpoke | AgentAnswered | TurnEnded | Finished
+
+
+@dataclass(slots=True)
+class _Talk:
+    """A conversation under way."""
+
+    plan: Plan
+    services: Services
+    messages: list[Message]
+    script: list[str]
+    turns: list[Turn] = field(default_factory=list[Turn])
+    count: int = 0
+    thread_id: str | None = None
+    state: dict[str, Any] | None = None
+    user: SimulatedUser | None = None
+
+    @property
+    def results(self) -> list[list[EvaluatorResult]]:
+        return [turn.results for turn in self.turns]
+
+    def has_room(self) -> bool:
+        """A user message is sent only if its reply fits too."""
+        return self.count + 2 <= self.plan.max_messages
+
+    def outlook(self) -> Outlook:
+        blocked: Literal["script", "limit"] | None = None
+        if not self.has_room():
+            blocked = "limit"
+        elif not self.script and self.user is None:
+            blocked = "script"
+        return Outlook(script_left=bool(self.script), blocked_by=blocked)
+
+    async def next_user_message(self) -> str | None:
+        if self.script:
+            return self.script.pop(0)
+        return None if self.user is None else await self.user.speak(self.messages)
+
+    def facts(self, invocation: Invocation, turn: int, *, is_final: bool) -> TurnFacts:
+        plan = self.plan
+        return TurnFacts(
+            messages=list(self.messages),
+            last_invocation=invocation,
+            turn=turn,
+            is_final=is_final,
+            scenario=plan.scenario,
+            persona=plan.persona_info,
+            ground_truth=plan.ground_truth,
+            context=plan.context,
+            criteria=plan.criteria,
+            state=self.state,
+            invocations=[done.invocation for done in self.turns],
+            llm=self.services.llm,
+            embedder=self.services.embedder,
+        )
+
+
+async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncIterator[Event]:
+    """Hold one conversation and tell what happens. The last event is always ``Finished``."""
+    talk = _Talk(plan, services, list(plan.seeds), list(plan.script))
+    if plan.simulated and services.llm is not None:
+        talk.user = SimulatedUser(plan, services.llm)  # pyright: ignore[reportArgumentType]
+    fault: tuple[Fault, str] | None = None
+    ended_by: EndedBy | None = None
+    try:
+        await agent.setup()
+        async for event in _turns(talk, agent):
+            if isinstance(event, TurnEnded):
+                ended_by = event.decision.ended_by
+            yield event
+        # A turn that decided nothing was the last one because the simulated user left.
+        ended_by = ended_by or "user"
+        talk.state = await agent.state()
+    except ConnectorError as error:
+        fault = ("agent", str(error))
+    except SimulatorError as error:
+        fault = ("simulator", f"Simulator error: {error}")
+    yield Finished(await _finish(talk, ended_by, fault))
+
+
+async def _turns(talk: _Talk, agent: Agent) -> AsyncIterator[Event]:
+    number, seen = 0, 0
+    pending: Message | None = None
+    if not talk.plan.agent_first:
+        first = await talk.next_user_message()
+        if first is None:
+            raise SimulatorError("the simulated user left before saying anything")
+        pending = Message(role="user", content=first)
+    while True:
+        number += 1
+        if pending is not None:
+            talk.messages.append(pending)
+            talk.count += 1
+            yield UserSpoke(number, pending)
+        reply = await agent.invoke(talk.messages, talk.messages[seen:])
+        invocation = Invocation(reply.latency_ms, reply.messages, reply.tokens_usage)
+        talk.thread_id = reply.thread_id or talk.thread_id
+        talk.messages.extend(reply.messages)
+        talk.count += sum(1 for m in reply.messages if m.role == "assistant" and text_of(m))
+        seen = len(talk.messages)
+        yield AgentAnswered(number, invocation, talk.thread_id)
+        turn = Turn(number, pending, invocation)
+        decision = await _evaluate(talk, turn)
+        yield TurnEnded(turn, decision)
+        if decision.over:
+            return
+        text = await talk.next_user_message()
+        if text is None:
+            return
+        pending = Message(role="user", content=text)
+
+
+async def _evaluate(talk: _Talk, turn: Turn) -> Decision:
+    """Run what is due after a turn, and decide whether the conversation goes on."""
+    outlook = talk.outlook()
+    wanted = due(talk.plan.entries, talk.results)
+    talk.turns.append(turn)
+    facts = talk.facts(turn.invocation, turn.number, is_final=outlook.blocked_by is not None)
+    turn.results = await run_turn(wanted, facts)
+    mark_pending(turn.results)
+    return decide(talk.plan.entries, talk.results, outlook, stop_on_failure=talk.plan.stop_on_failure)
+
+
+async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str] | None) -> RunResult:
+    finals: list[EvaluatorResult] = []
+    last = talk.turns[-1] if talk.turns else Turn(0, None)
+    facts = talk.facts(last.invocation, max(last.number, 1), is_final=True)
+    if fault is None:
+        wanted = [entry for entry in talk.plan.entries if entry.gate == "finally"]
+        finals = await run_turn(wanted, facts, models_after_failure=True)
+        last.results = [*last.results, *finals]
+    verdict = conclude(talk.plan.entries, talk.results, facts)
+    if fault is not None:
+        verdict = _faulty(verdict, *fault)
+    usage = {"evaluation": usage_of([r for results in talk.results for r in results])}
+    if talk.user is not None:
+        usage["persona"] = talk.user.usage
+    return RunResult(
+        scenario=talk.plan.scenario.name,
+        verdict=verdict,
+        messages=talk.messages,
+        turns=talk.turns,
+        message_count=talk.count,
+        ended_by=ended_by,
+        error=fault[1] if fault else _evaluator_error(verdict),
+        thread_id=talk.thread_id,
+        state=talk.state,
+        usage={role: used for role, used in usage.items() if used.total_tokens},
+    )
+
+
+def _faulty(verdict: Verdict, fault: Fault, reason: str) -> Verdict:
+    """A conversation that broke off is an error, unless something had already failed beyond repair."""
+    failed = [r for r in verdict.evaluator_results if r.kind == "assertion" and r.failed]
+    if any(r.gate == "always" or r.decisive for r in failed):
+        return verdict
+    verdict.outcome, verdict.fault, verdict.reason, verdict.score = "error", fault, reason, None
+    return verdict
+
+
+def _evaluator_error(verdict: Verdict) -> str | None:
+    return verdict.reason if verdict.outcome == "error" else None
+
+
+async def finished(events: AsyncIterator[Event]) -> RunResult:
+    """Drive a conversation to its end."""
+    result: RunResult | None = None
+    async for event in events:
+        if isinstance(event, Finished):
+            result = event.result
+    assert result is not None
+    return result

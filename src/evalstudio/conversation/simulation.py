@@ -1,0 +1,128 @@
+"""The simulated user: a language model in the part of a persona.
+
+It sees the conversation from its own side: what it said as its own words, what the agent said as the
+other's. Tool traffic is hidden from it, and what it knows and wants is hidden from everybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel, Field
+
+from ..evaluators.contract import Answer
+from ..messages import Message, TokensUsage, text_of
+from .preparation import Plan
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+_TRIES = 3
+
+
+class SimulatorModel(Protocol):
+    """What the simulation needs of ``llm``."""
+
+    async def answer(
+        self,
+        messages: Sequence[Message],
+        schema: type[Shape],
+        *,
+        model: str | None = None,
+        role: str = "persona",
+    ) -> Answer[Shape]: ...
+
+
+class SimulatorError(Exception):
+    """The simulated user did not play its part."""
+
+
+class UserTurn(BaseModel):
+    """What the simulated user does next."""
+
+    message: str = Field("", description="The next thing you say; empty when you stop")
+    stop: bool = Field(False, description="True when your goal is reached or hopeless and you leave now")
+    stop_reason: str = Field("", description="Why you leave, when you do")
+
+
+class SimulatedUser:
+    """Speaks for the user, one message at a time."""
+
+    def __init__(self, plan: Plan, llm: SimulatorModel) -> None:
+        self._plan = plan
+        self._llm = llm
+        self.usage = TokensUsage()
+
+    async def speak(self, messages: Sequence[Message]) -> str | None:
+        """The next user message, or nothing when the user leaves."""
+        asked = [Message(role="system", content=user_prompt(self._plan)), *flipped(messages)]
+        said = [text_of(message).strip() for message in messages if message.role == "user"]
+        problem = ""
+        for _ in range(_TRIES):
+            answer = await self._answer(asked)
+            text = answer.message.strip()
+            if answer.stop:
+                return None
+            if not text:
+                problem = "said nothing"
+            elif said and text == said[-1]:
+                problem = "repeated its last message"
+            else:
+                return text
+            asked = [*asked, Message(role="assistant", content=text or "(nothing)"), _again(problem)]
+        raise SimulatorError(f"the simulated user {problem}, {_TRIES} times in a row")
+
+    async def _answer(self, asked: list[Message]) -> UserTurn:
+        try:
+            answer = await self._llm.answer(asked, UserTurn, role="persona")
+        except Exception as error:
+            raise SimulatorError(str(error) or type(error).__name__) from error
+        self.usage += answer.usage
+        return answer.value
+
+
+def _again(problem: str) -> Message:
+    return Message(
+        role="user",
+        content=f"(You {problem}. Say something new that moves things on, or stop if there is no point.)",
+    )
+
+
+def flipped(messages: Sequence[Message]) -> list[Message]:
+    """The conversation from the user's side. Tool calls, tool results and system messages are not seen."""
+    sides = {"user": "assistant", "assistant": "user"}
+    seen = [
+        Message(role=sides[message.role], content=text)
+        for message in messages
+        if message.role in sides and (text := text_of(message))
+    ]
+    if not seen or seen[-1].role == "assistant":
+        seen.append(
+            Message(role="user", content="(Nothing has been said to you yet. Begin.)" if not seen else "…")
+        )
+    return seen
+
+
+def user_prompt(plan: Plan) -> str:
+    """What the simulated user is told about itself."""
+    persona = plan.persona
+    parts = [
+        "You play a person who talks to an AI agent. Stay in this role: write only what this person would "
+        "type, in their words and their language. You are not an assistant, you do not help, and you never "
+        "mention that this is a test.",
+    ]
+    if persona is not None:
+        parts.append(f"You are {persona.name}.{f' {persona.description}' if persona.description else ''}")
+        if persona.system_prompt:
+            parts.append(persona.system_prompt)
+        if persona.wants:
+            parts.append(f"What you want: {persona.wants}")
+        if persona.knows:
+            parts.append(f"What you know, and tell only when it comes up: {persona.knows}")
+    if plan.instructions:
+        parts.append(f"The situation: {plan.instructions}")
+    parts.append(
+        "Say one thing at a time, briefly. Do not repeat yourself. When you have what you want, or it is "
+        "clear that you will not get it, stop instead of exchanging goodbyes."
+    )
+    return "\n\n".join(parts)

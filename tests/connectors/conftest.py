@@ -1,0 +1,22 @@
+"""Shared by the tests of connectors: one pool per test, closed at its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from evalstudio.connectors.http_pool import HttpPool
+
+from tests.support.agent_server import AgentServer
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[HttpPool]:
+    async with HttpPool() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def agent() -> AsyncIterator[AgentServer]:
+    async with AgentServer() as server:
+        yield server
