@@ -63,7 +63,8 @@ def test_variables_are_not_looked_up_and_secrets_not_shown(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     config = read_config(write(tmp_path, FULL))
     assert config.llm_settings is not None
-    assert config.llm_settings.api_key == "${OPENAI_API_KEY}"
+    assert config.llm_settings.api_key is not None
+    assert config.llm_settings.api_key.get_secret_value() == "${OPENAI_API_KEY}"
     assert "OPENAI_API_KEY" not in repr(config)
 
 
@@ -97,7 +98,7 @@ def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
             {"llmSettings": {"provider": "x", "models": {"judge": "m"}}},
             ["llmSettings.models.judge: unknown key; known are evaluation, persona, embedding"],
         ),
-        ({"llmSettings": {}}, ["llmSettings.provider"]),
+        ({"llmSettings": {"provider": ""}}, ["llmSettings.provider"]),
         ({"plugins": "./a.py"}, ["plugins: Input should be a valid list"]),
         ({"plugins": ["./a.py", 7]}, ["plugins[1]: Input should be a valid string"]),
         ({"plugins": [""]}, ["plugins[0]"]),

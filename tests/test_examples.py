@@ -15,6 +15,7 @@ from tests.support.plugin_files import EXAMPLES, write_project
 from evalstudio import ConnectorContext, Message, load_plugins, run_evaluators
 from evalstudio.connectors.contract import ConnectorSettings, RunInfo
 from evalstudio.project.config import read_config
+from evalstudio.storage.json_lines import iter_results
 from evalstudio.testing import context
 
 CONFIGS = sorted(EXAMPLES.glob("*/evalstudio.config.json"))
@@ -118,3 +119,47 @@ def test_the_demo_tells_its_verdict() -> None:
     assert "planted to fail" in done.stdout
     assert done.stdout.count("fails") == 1
     assert "error" not in done.stdout
+
+
+def run_example(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The scoring example as a user without a key would run it."""
+    environment = {key: value for key, value in os.environ.items() if "KEY" not in key} | {"COLUMNS": "110"}
+    command = [sys.executable, str(EXAMPLES / "scoring" / "score_with_rules_and_judge.py"), *arguments]
+    return subprocess.run(
+        command, env=environment, cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+class TestScoringWithRulesAndAJudge:
+    def test_prints_every_record_and_appends_every_result(self, tmp_path: Path) -> None:
+        for times in (1, 2):
+            done = run_example("kept/results.jsonl", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert "6 results appended to kept/results.jsonl" in done.stdout
+            kept = list(iter_results(tmp_path / "kept" / "results.jsonl"))
+            assert len(kept) == 6 * times
+        assert all(result["coverage"]["scored"] == 3 for result in kept)
+        found = {result["inputSnapshot"]["id"]: result for result in kept}
+        assert found["return-1"]["outcome"] == "pass"
+        assert found["refund-2"]["criterionScores"]["polite"] == 0.0
+        assert found["size-1"]["criterionScores"] == {"complete": 0.0, "polite": 1.0, "helpful": 0.0}
+
+    def test_the_table_shows_what_the_judge_said(self, tmp_path: Path) -> None:
+        done = run_example(cwd=tmp_path)
+        assert "Names label, box, 30 days." in done.stdout
+        assert (tmp_path / "results.jsonl").exists()
+
+    def test_the_plan_scores_the_records(self, tmp_path: Path) -> None:
+        folder = EXAMPLES / "scoring"
+        arguments = (
+            "score",
+            str(folder / "records.jsonl"),
+            "-c",
+            str(folder / "plan.yaml"),
+            "-o",
+            "out.jsonl",
+        )
+        done = evalstudio(*arguments, cwd=tmp_path)
+        assert "6 records: overall 0.715 (4 pass, 2 fail, 0 error)" in done.stdout
+        assert (done.returncode, done.stderr) == (1, '"polite" must be at least 0.9; it is 0.833.\n')
+        assert len(list(iter_results(tmp_path / "out.jsonl", agent_id="support-2"))) == 6

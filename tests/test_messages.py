@@ -94,6 +94,14 @@ def test_token_counts_come_under_many_names(given: dict[str, int | None]) -> Non
     assert (usage + usage).total_tokens == 14
 
 
+def test_content_parts_are_read_the_same_from_a_stored_message() -> None:
+    call = {"type": "tool_call", "toolName": "search", "args": {"q": "x"}}
+    parts = [{"type": "text", "text": "Looking."}, call, call, {**call, "toolCallId": "2"}]
+    message = Message.model_validate({"role": "assistant", "contentParts": parts})
+    assert len(message.tool_calls or ()) == 3
+    assert Message.model_validate(message.to_json()) == message
+
+
 @pytest.mark.parametrize("given", [{}, {"content": "x"}, {"role": 7}, {"role": "user", "content": 5}])
 def test_what_is_no_message_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

@@ -180,10 +180,13 @@ def _read_content_parts(fields: dict[str, Any]) -> dict[str, Any]:
     """Turn content parts into content and tool calls; the parts themselves stay readable by path."""
     blocks: list[dict[str, Any]] = []
     calls: list[Any] = list(fields.get("tool_calls") or [])
+    # A message that was read before and stored has its calls in both places.
+    known = [ToolCall.model_validate(call) for call in calls]
     for part in _parts(fields["contentParts"]):
         kind = part.get("type")
         if kind == "tool_call":
-            calls.append(part)
+            if not known or ToolCall.model_validate(part) not in known:
+                calls.append(part)
         elif kind == "tool_result":
             result = part.get("result")
             text = result if isinstance(result, str) else json_text(result)

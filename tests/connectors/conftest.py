@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from evalstudio.connectors.http_pool import HttpPool
-
 from tests.support.agent_server import AgentServer
+from tests.support.langgraph_server import langgraph_url as langgraph_url
+
+from evalstudio.connectors.http_pool import HttpPool
 
 
 @pytest.fixture

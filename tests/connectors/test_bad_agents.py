@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
-from evalstudio.connectors.contract import ConnectorError
-from evalstudio.connectors.http import http_agent
-from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.policy import CallPolicy
-
 from tests.support.agent_server import (
     DROP,
     DROP_MID_BODY,
@@ -29,6 +26,11 @@ from tests.support.agent_server import (
     says,
 )
 from tests.support.sessions import QUICK, ask, session_of
+
+from evalstudio.connectors.contract import ConnectorError
+from evalstudio.connectors.http import http_agent
+from evalstudio.connectors.http_pool import HttpPool
+from evalstudio.connectors.policy import CallPolicy
 
 MOST_GROWTH = 50_000_000
 
@@ -44,6 +46,25 @@ def closed_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@asynccontextmanager
+async def raw_server(answer: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[str]:
+    """A server below HTTP, for answers no web framework would send."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            await answer(writer)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        finished.set()
+
+    finished = asyncio.Event()
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        await asyncio.wait_for(finished.wait(), 5)
 
 
 @pytest.mark.parametrize(
@@ -136,35 +157,41 @@ async def test_a_hanging_agent_ends_by_the_timeout_and_is_not_asked_again(pool: 
 
 
 async def test_an_agent_that_drips_its_answer_ends_by_the_timeout(pool: HttpPool):
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+    async def drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-        try:
-            while True:
-                writer.write(b"x")
-                await writer.drain()
-                await asyncio.sleep(0.02)
-        except OSError:
-            writer.close()
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.02)
 
-    server = await asyncio.start_server(drip, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with raw_server(drip) as url:
         start = monotonic()
-        message = await failure(pool, f"http://127.0.0.1:{port}", {"timeoutSeconds": 0.4})
+        message = await failure(pool, url, {"timeoutSeconds": 0.4})
     assert monotonic() - start < 1.5
     assert "did not answer within 0.4 s" in message
 
 
 async def test_an_agent_that_does_not_speak_http_is_reported(pool: HttpPool):
-    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+    async def babble(writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP ready\r\n")
-        writer.close()
 
-    server = await asyncio.start_server(babble, "127.0.0.1", 0)
-    async with server:
-        message = await failure(pool, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    async with raw_server(babble) as url:
+        message = await failure(pool, url)
+    assert "did not answer in proper HTTP" in message
+    assert "\n" not in message
+
+
+async def test_endless_headers_are_refused(pool: HttpPool):
+    async def ramble(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            writer.write(b"X-More: " + b"y" * 10_000 + b"\r\n")
+            await writer.drain()
+
+    async with raw_server(ramble) as url:
+        before = forget_peak()
+        message = await failure(pool, url)
+        assert peak_memory() - before < MOST_GROWTH
     assert "did not answer in proper HTTP" in message
 
 

@@ -231,7 +231,7 @@ class TestPersonas:
         scenario = Scenario(name="s", script=["Book"], evaluators=[regex("zzz", mustMatch=False)])
         await run_scenario(scenario, agent, persona=Persona(name="Ada", knows="code 1234"), llm=llm)
         first = llm.asked["persona"][0]
-        assert [(m.role, m.text) for m in first[1:]] == [("assistant", "Book"), ("user", "All booked.")]
+        assert [(m.role, m.text) for m in first[2:]] == [("assistant", "Book"), ("user", "All booked.")]
         assert "code 1234" in first[0].text
         assert not any("SECRET" in m.text or "secret_tool" in m.text for m in first)
 

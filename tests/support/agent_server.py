@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Union, cast
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -50,7 +50,7 @@ HTML = Answer(
 NOT_JSON = Answer(body=b"{'message': 'single quotes'}")
 EMPTY = Answer(body=b"")
 
-Answers = Union[Answer, list[Answer], Callable[[Recorded], Answer]]
+Answers = Answer | list[Answer] | Callable[[Recorded], Answer]
 
 
 def says(text: str, **more: Any) -> Answer:

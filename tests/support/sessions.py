@@ -1,4 +1,4 @@
-"""Sessions as tests open them: a definition, an address, a config, and limits that do not keep one waiting."""
+"""Sessions as tests open them, with limits that do not keep one waiting."""
 
 from __future__ import annotations
 

@@ -19,11 +19,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import yaml
 
-_FENCE = re.compile(r"(?P<ticks>```+)(?P<language>\w*)\s*$")
+_FENCE = re.compile(r"\s*(?P<ticks>```+)(?P<language>\w*)\s*$")
 _FILE = re.compile(r"<!-- file: (?P<name>[\w./-]+) -->\s*$")
 ANYTHING = "..."
 # Shown but not run: pictures, plain text, and installers.
@@ -51,7 +52,7 @@ def blocks_of(markdown: str) -> list[Block]:
         if inside is not None:
             ticks, language, start = inside
             if line.strip() == ticks:
-                found.append(Block(language, "\n".join(text) + "\n", start, name))
+                found.append(Block(language, dedent("\n".join(text)) + "\n", start, name))
                 inside, name, text = None, None, []
             else:
                 text.append(line)

@@ -69,15 +69,28 @@ def score(
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
         raise fail(str(error)) from None
+    except OSError as error:
+        raise fail(f"{error.filename or output}: {error.strerror}. {_whole(output)}") from None
+    except KeyboardInterrupt:
+        warn(f"Stopped. {_whole(output)}")
+        raise typer.Exit(130) from None
     if as_json:
         print_json(summary.to_json())
     else:
         _print_summary(summary, used)
+    if summary.bad == summary.read:
+        raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
     misses = _misses(summary, used, fail_under)
     for miss in misses:
         warn(miss)
     if misses:
         raise typer.Exit(1)
+
+
+def _whole(output: Path | None) -> str:
+    if output is None:
+        return "Nothing was kept: with --output results are written as they come."
+    return f"What is in {output} is whole: run the same command with --resume to go on."
 
 
 def _share(text: str) -> float:
@@ -104,7 +117,7 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[Summary, ScoringPlan]:
 
         def show(summary: Summary, share: float) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f", {summary.records / elapsed:,.0f}/s" if elapsed > 0.5 else ""
+            rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
         return score_dataset(job, show)
@@ -120,6 +133,10 @@ def _print_summary(summary: Summary, plan: ScoringPlan) -> None:
     overall = "no overall score" if summary.overall.mean is None else f"overall {summary.overall.mean:.3f}"
     counts = ", ".join(f"{count:,} {name}" for name, count in summary.outcomes.items())
     typer.echo(f"{summary.records:,} records: {overall} ({counts})")
+    if summary.resumed:
+        typer.echo(f"{summary.resumed:,} of them were scored before this run")
+    if summary.unsampled:
+        typer.echo(f"{summary.unsampled:,} records are not in the sample")
     if summary.bad:
         typer.echo(f"{summary.bad:,} unreadable records were left out")
     if summary.retries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,6 +16,8 @@ from .failures import EXCERPT_BYTES, broken_off, excerpt, explain, not_json, of_
 from .http_pool import AnswerTooLarge, read_bounded
 from .line import Line
 from .policy import retry_after
+
+_SENT_AT_ONCE = 500_000
 
 
 async def exchange(
@@ -33,7 +36,7 @@ async def exchange(
         async with line.http.request(
             method,
             address(ctx.connector.base_url, path),
-            data=None if method == "GET" else to_json(body),
+            data=None if method == "GET" else _payload(body),
             params=query,
             headers=line.headers,
             timeout=line.timeout,
@@ -99,9 +102,11 @@ def place_of(line: Line, path: str) -> str:
     return f"{line.shown.rstrip('/')}/{below}" if below else line.shown
 
 
-def to_json(value: Any) -> bytes:
+def _payload(value: Any) -> bytes | BytesIO:
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+        raw = orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+        # A large body is sent piece by piece, so that other calls go on meanwhile.
+        return raw if len(raw) <= _SENT_AT_ONCE else BytesIO(raw)
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise ConnectorError(f"the request is not JSON: {error}") from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -113,7 +113,7 @@ def _usual(answer: Any) -> Any:
     """The reply in an answer nobody gave a path for: itself, its ``messages`` or its ``message``."""
     fields = fields_of(answer)
     if not isinstance(answer, dict) or "role" in fields:
-        return answer
+        return cast(Any, answer)
     return next((fields[key] for key in ("messages", "message") if fields.get(key) is not None), MISSING)
 
 

@@ -61,10 +61,13 @@ async def open_thread(ctx: ConnectorContext[LangGraphConfig]) -> str:
 
 
 def _outgoing(ctx: ConnectorContext[LangGraphConfig]) -> list[dict[str, Any]]:
-    """The new messages with ids that stay the same if the call is repeated: then nothing is added twice."""
+    """The new messages with ids that stay the same if the call is repeated: then nothing is added twice.
+
+    LangChain wants a content on every message, also where a tool call stands alone.
+    """
     first = len(ctx.messages) - len(ctx.new_messages)
     return [
-        message.to_json() | {"id": message.id or f"{ctx.run.id}-{place}"}
+        {"content": "", **message.to_json(), "id": message.id or f"{ctx.run.id}-{place}"}
         for place, message in enumerate(ctx.new_messages, first)
     ]
 

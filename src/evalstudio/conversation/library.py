@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
+from ..configs import closest
+from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
 from ..connectors.functions import callable_connector
-from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..connectors.http_pool import HttpPool
 from ..connectors.session import AgentSession
 from ..evaluators.contract import Embedder
@@ -38,19 +40,20 @@ async def run_scenario(
     """Hold one conversation with an agent and say what it came to.
 
     ``connector`` is the agent: any callable of the messages, a connector definition, or a mapping with
-    ``type``, ``baseUrl``, ``headers`` and ``config``. ``llm`` is an ``Llm``, its settings, or any object
-    with an ``answer`` method; scripted scenarios without a judge need none.
+    ``type`` (a name or a definition), ``baseUrl``, ``headers`` and ``config``. ``llm`` is an ``Llm``, its
+    settings, or any object with an ``answer`` method; scripted scenarios without a judge need none.
     """
     wanted = scenario if isinstance(scenario, Scenario) else Scenario.model_validate(scenario)
     who = persona if isinstance(persona, Persona | None) else Persona.model_validate(persona)
     types = registry or create_registry()
     async with AsyncExitStack() as stack:
         model = await _model(llm, stack)
-        plan = prepare(wanted, types, case=_case(wanted, case), persona=who, has_model=model is not None)
+        row = _case(wanted, case)
+        plan = prepare(wanted, types, case=row, persona=who, has_model=model is not None)
         pool = HttpPool()
         stack.push_async_callback(pool.close)
         definition, settings = _agent(connector, types)
-        run = RunInfo(id=uuid4().hex)
+        run = RunInfo(id=uuid4().hex, scenario=wanted.name, case=(row.name or "") if row else "")
         headers = who.headers if who else {}
         session = AgentSession(definition, settings, pool=pool, run=run, extra_headers=headers)
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
@@ -101,16 +104,29 @@ def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Ca
 def _agent(
     connector: AgentLike, registry: PluginRegistry
 ) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
-    if isinstance(connector, ConnectorDefinition):
-        return connector, ConnectorSettings(connector.config.parse(connector.type, {}))
     if isinstance(connector, Mapping):
-        kind = str(connector.get("type", ""))
-        definition = registry.get_connector(kind)
-        if definition is None:
-            known = ", ".join(item["type"] for item in registry.list_connector_types())
-            raise InvalidScenario(f'no connector type is called "{kind}"; there are: {known}')
-        config = definition.config.parse(kind, connector.get("config"))
-        address = connector.get("baseUrl") or connector.get("base_url") or ""
-        return definition, ConnectorSettings(config, str(address), dict(connector.get("headers") or {}))
-    definition = callable_connector(connector)
+        return _configured(cast(Mapping[str, Any], connector), registry)
+    definition = connector if isinstance(connector, ConnectorDefinition) else callable_connector(connector)
     return definition, ConnectorSettings(definition.config.parse(definition.type, {}))
+
+
+def _configured(
+    fields: Mapping[str, Any], registry: PluginRegistry
+) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
+    definition = _definition(fields.get("type", ""), registry)
+    config = definition.config.parse(definition.type, fields.get("config"))
+    address = fields.get("baseUrl") or fields.get("base_url") or ""
+    return definition, ConnectorSettings(
+        config, str(address), dict(fields.get("headers") or {}), ProjectScope(Path.cwd())
+    )
+
+
+def _definition(kind: object, registry: PluginRegistry) -> ConnectorDefinition:
+    if isinstance(kind, ConnectorDefinition):
+        return kind
+    definition = registry.get_connector(str(kind))
+    if definition is None:
+        known = [item["type"] for item in registry.list_connector_types()]
+        hint = closest(str(kind), known) or f"; there are: {', '.join(known)}"
+        raise InvalidScenario(f'no connector type is called "{kind}"{hint}')
+    return definition

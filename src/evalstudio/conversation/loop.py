@@ -6,7 +6,8 @@ conversation; nothing is left running behind.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -130,7 +131,7 @@ class _Talk:
         )
 
 
-async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncIterator[Event]:
+async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncGenerator[Event]:
     """Hold one conversation and tell what happens. The last event is always ``Finished``."""
     talk = _Talk(plan, services, list(plan.seeds), list(plan.script))
     if plan.simulated and services.llm is not None:
@@ -139,10 +140,11 @@ async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncIterato
     ended_by: EndedBy | None = None
     try:
         await agent.setup()
-        async for event in _turns(talk, agent):
-            if isinstance(event, TurnEnded):
-                ended_by = event.decision.ended_by
-            yield event
+        async with aclosing(_turns(talk, agent)) as events:
+            async for event in events:
+                if isinstance(event, TurnEnded):
+                    ended_by = event.decision.ended_by
+                yield event
         # A turn that decided nothing was the last one because the simulated user left.
         ended_by = ended_by or "user"
         talk.state = await agent.state()
@@ -153,7 +155,7 @@ async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncIterato
     yield Finished(await _finish(talk, ended_by, fault))
 
 
-async def _turns(talk: _Talk, agent: Agent) -> AsyncIterator[Event]:
+async def _turns(talk: _Talk, agent: Agent) -> AsyncGenerator[Event]:
     number, seen = 0, 0
     pending: Message | None = None
     if not talk.plan.agent_first:
@@ -207,6 +209,7 @@ async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str
     verdict = conclude(talk.plan.entries, talk.results, facts)
     if fault is not None:
         verdict = _faulty(verdict, *fault)
+        verdict.asserted = any(entry.kind == "assertion" for entry in talk.plan.entries)
     usage = {"evaluation": usage_of([r for results in talk.results for r in results])}
     if talk.user is not None:
         usage["persona"] = talk.user.usage
@@ -220,6 +223,7 @@ async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str
         error=fault[1] if fault else _evaluator_error(verdict),
         thread_id=talk.thread_id,
         state=talk.state,
+        stop_reason=talk.user.left_because if talk.user else None,
         usage={role: used for role, used in usage.items() if used.total_tokens},
     )
 
@@ -227,7 +231,10 @@ async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str
 def _faulty(verdict: Verdict, fault: Fault, reason: str) -> Verdict:
     """A conversation that broke off is an error, unless something had already failed beyond repair."""
     failed = [r for r in verdict.evaluator_results if r.kind == "assertion" and r.failed]
-    if any(r.gate == "always" or r.decisive for r in failed):
+    mark_pending(failed)
+    broken = next((r for r in failed if not r.pending), None)
+    if broken is not None:
+        verdict.reason = broken.reason or f"{broken.label} failed"
         return verdict
     verdict.outcome, verdict.fault, verdict.reason, verdict.score = "error", fault, reason, None
     return verdict

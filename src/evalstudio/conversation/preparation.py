@@ -16,6 +16,7 @@ from .definitions import Case, EvaluatorUse, Persona, Scenario
 from .placeholders import UnfilledPlaceholder, fill, fill_message
 
 JUDGE = "criteria"
+_CRITERIA = ("successCriteria", "failureCriteria", "success_criteria", "failure_criteria")
 
 
 class InvalidScenario(ValueError):
@@ -50,10 +51,9 @@ def entries_of(
     scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any] | None = None
 ) -> list[Entry]:
     """The evaluators of a scenario: the implicit judge, those it lists, and those that always run."""
-    given = values or {}
-    found = _implicit(scenario, registry, given)
+    found = _implicit(scenario, registry, values)
     for place, use in enumerate(scenario.evaluators):
-        found.append(use if isinstance(use, Entry) else _resolve(place, use, registry))
+        found.append(use if isinstance(use, Entry) else _resolve(place, _filled_use(use, values), registry))
     listed = {entry.definition.type for entry in found}
     found += [d.use() for d in registry.auto_evaluators() if d.type not in listed]
     keyed = with_keys(found)
@@ -61,7 +61,7 @@ def entries_of(
     return keyed
 
 
-def _implicit(scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any]) -> list[Entry]:
+def _implicit(scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any] | None) -> list[Entry]:
     if scenario.success_criteria or scenario.failure_criteria:
         config = {
             "successCriteria": _filled(scenario.success_criteria, values),
@@ -76,12 +76,21 @@ def _implicit(scenario: Scenario, registry: PluginRegistry, values: Mapping[str,
     return []
 
 
-def _filled(text: str | None, values: Mapping[str, Any]) -> str | None:
-    return None if text is None else fill(text, values) if values else text
+def _filled(text: str | None, values: Mapping[str, Any] | None) -> str | None:
+    """The text with the case's values; without a case it stays as it is written."""
+    return text if text is None or values is None else fill(text, values)
+
+
+def _filled_use(use: EvaluatorUse, values: Mapping[str, Any] | None) -> EvaluatorUse:
+    """Criteria have placeholders wherever they are written; other settings mean what they say."""
+    filled = {
+        key: _filled(use.config[key], values) for key in _CRITERIA if isinstance(use.config.get(key), str)
+    }
+    return use.model_copy(update={"config": use.config | filled}) if filled else use
 
 
 def _resolve(place: int | None, use: EvaluatorUse, registry: PluginRegistry) -> Entry:
-    where = "" if place is None else f"evaluators[{place}]"
+    where = JUDGE if place is None else f"evaluators[{place}]"
     definition = registry.get_evaluator(use.type)
     if definition is None:
         known = [item["type"] for item in registry.list_evaluator_types()]
@@ -107,6 +116,11 @@ def _check_criteria_names(entries: Sequence[Entry], criteria: Sequence[Evaluatio
                 )
 
 
+def _filled_criterion(criterion: EvaluationCriteria, values: Mapping[str, Any] | None) -> EvaluationCriteria:
+    description = _filled(criterion.description, values)
+    return criterion.model_copy(update={"description": description}) if values else criterion
+
+
 def prepare(
     scenario: Scenario,
     registry: PluginRegistry,
@@ -116,12 +130,13 @@ def prepare(
     has_model: bool = False,
 ) -> Plan:
     """A plan for one conversation, or ``InvalidScenario``."""
-    values = case.vars if case else {}
+    values = case.vars if case else None
     try:
         entries = entries_of(scenario, registry, values)
-        seeds = [fill_message(m, values) if case else m for m in scenario.messages]
-        script = [fill(text, values) if case else text for text in scenario.script]
-        instructions = _filled(scenario.instructions, values) if case else scenario.instructions
+        seeds = [m if values is None else fill_message(m, values) for m in scenario.messages]
+        script = [text if values is None else fill(text, values) for text in scenario.script]
+        instructions = _filled(scenario.instructions, values)
+        criteria = [_filled_criterion(criterion, values) for criterion in scenario.criteria]
     except (UnfilledPlaceholder, InvalidConfig) as error:
         raise InvalidScenario(str(error)) from None
     plan = Plan(
@@ -133,7 +148,7 @@ def prepare(
         max_messages=scenario.max_messages,
         persona=persona,
         persona_info=PersonaInfo(persona.name, persona.description) if persona else None,
-        criteria=scenario.criteria,
+        criteria=criteria,
         ground_truth=case.ground_truth if case and case.ground_truth is not None else scenario.ground_truth,
         context={**scenario.context, **(case.context if case else {})},
         stop_on_failure=scenario.stop_on_failure,

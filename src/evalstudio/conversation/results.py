@@ -41,6 +41,7 @@ class RunResult:
     error: str | None = None
     thread_id: str | None = None
     state: dict[str, Any] | None = None
+    stop_reason: str | None = None
     usage: dict[str, TokensUsage] = field(default_factory=dict[str, TokensUsage])
 
     @property
@@ -90,6 +91,7 @@ class RunResult:
             "messageCount": self.message_count,
             "maxMessagesReached": self.ended_by == "limit",
             "endedBy": self.ended_by,
+            "stopReason": self.stop_reason or None,
             "tokensUsage": sum(tokens, TokensUsage()).model_dump() if tokens else None,
             "modelUsage": {role: usage.model_dump() for role, usage in self.usage.items()} or None,
             "evaluation": self._evaluation(),
@@ -114,7 +116,7 @@ class RunResult:
         return None
 
     def __str__(self) -> str:
-        lines = [f"{self.scenario}: {self.outcome.upper()} ({self.reason})"]
+        lines = [f"{self.scenario}: {self.outcome.upper()} ({_printable(self.reason)})"]
         lines += [line for turn in self.turns for line in _turn_lines(turn)]
         if self.metrics:
             lines.append("metrics: " + ", ".join(f"{name} {value:g}" for name, value in self.metrics.items()))
@@ -139,12 +141,19 @@ class RunResult:
 def _turn_lines(turn: Turn) -> list[str]:
     lines: list[str] = []
     if turn.user_message is not None:
-        lines.append(f"  {turn.number}. user: {text_of(turn.user_message)}")
+        lines.append(f"  {turn.number}. user: {_printable(text_of(turn.user_message))}")
     for message in turn.messages:
         calls = "".join(f" [calls {call.name}]" for call in message.tool_calls or ())
-        lines.append(f"  {turn.number}. {message.role}: {text_of(message)}{calls}")
-    lines += [f"       {_mark(r)} {r.name}: {r.reason}" for r in turn.results if r.kind == "assertion"]
+        lines.append(f"  {turn.number}. {message.role}: {_printable(text_of(message) + calls)}")
+    lines += [
+        f"       {_mark(r)} {r.name}: {_printable(r.reason)}" for r in turn.results if r.kind == "assertion"
+    ]
     return lines
+
+
+def _printable(text: str) -> str:
+    """What agents say is printed without what would steer a terminal; further lines are indented."""
+    return "\n      ".join("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
 
 
 def _mark(result: EvaluatorResult) -> str:

@@ -18,6 +18,9 @@ from .preparation import Plan
 Shape = TypeVar("Shape", bound=BaseModel)
 
 _TRIES = 3
+_SIDES = {"user": "assistant", "assistant": "user"}
+_OPENING = "(You are connected to the agent. You speak first.)"
+_SILENCE = "(The agent said nothing. Go on.)"
 
 
 class SimulatorModel(Protocol):
@@ -46,28 +49,27 @@ class UserTurn(BaseModel):
 
 
 class SimulatedUser:
-    """Speaks for the user, one message at a time."""
+    """Speaks for the user, one message at a time. ``left_because`` is set once it has left."""
 
     def __init__(self, plan: Plan, llm: SimulatorModel) -> None:
-        self._plan = plan
+        self._prompt = Message(role="system", content=user_prompt(plan))
         self._llm = llm
         self.usage = TokensUsage()
+        self.left_because: str | None = None
 
     async def speak(self, messages: Sequence[Message]) -> str | None:
         """The next user message, or nothing when the user leaves."""
-        asked = [Message(role="system", content=user_prompt(self._plan)), *flipped(messages)]
-        said = [text_of(message).strip() for message in messages if message.role == "user"]
+        asked = [self._prompt, *flipped(messages)]
+        last = next((text_of(message) for message in reversed(messages) if message.role == "user"), "")
         problem = ""
         for _ in range(_TRIES):
             answer = await self._answer(asked)
-            text = answer.message.strip()
             if answer.stop:
+                self.left_because = answer.stop_reason.strip()
                 return None
-            if not text:
-                problem = "said nothing"
-            elif said and text == said[-1]:
-                problem = "repeated its last message"
-            else:
+            text = answer.message.strip()
+            problem = _problem(text, last)
+            if not problem:
                 return text
             asked = [*asked, Message(role="assistant", content=text or "(nothing)"), _again(problem)]
         raise SimulatorError(f"the simulated user {problem}, {_TRIES} times in a row")
@@ -81,26 +83,43 @@ class SimulatedUser:
         return answer.value
 
 
+def _problem(text: str, last: str) -> str:
+    if not text:
+        return "said nothing"
+    return "repeated its last message" if _bare(text) == _bare(last) else ""
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
 def _again(problem: str) -> Message:
+    told = problem.replace("its", "your")
     return Message(
         role="user",
-        content=f"(You {problem}. Say something new that moves things on, or stop if there is no point.)",
+        content=f"(You {told}. Say something new that moves things on, or stop if there is no point.)",
     )
 
 
 def flipped(messages: Sequence[Message]) -> list[Message]:
-    """The conversation from the user's side. Tool calls, tool results and system messages are not seen."""
-    sides = {"user": "assistant", "assistant": "user"}
-    seen = [
-        Message(role=sides[message.role], content=text)
-        for message in messages
-        if message.role in sides and (text := text_of(message))
-    ]
-    if not seen or seen[-1].role == "assistant":
-        seen.append(
-            Message(role="user", content="(Nothing has been said to you yet. Begin.)" if not seen else "…")
-        )
-    return seen
+    """The conversation from the user's side. Tool calls, tool results and system messages are not seen.
+
+    The sides alternate and the other one begins and ends: many models accept nothing else.
+    """
+    seen: list[tuple[str, str]] = []
+    for message in messages:
+        side, text = _SIDES.get(message.role), text_of(message)
+        if side is None or not text.strip():
+            continue
+        if not seen and side == "assistant":
+            seen.append(("user", _OPENING))
+        if seen and seen[-1][0] == side:
+            seen[-1] = (side, f"{seen[-1][1]}\n\n{text}")
+        else:
+            seen.append((side, text))
+    if not seen or seen[-1][0] == "assistant":
+        seen.append(("user", _SILENCE if seen else _OPENING))
+    return [Message(role=side, content=text) for side, text in seen]
 
 
 def user_prompt(plan: Plan) -> str:

@@ -123,11 +123,14 @@ def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = N
             shown += effective(entry, turns)
         elif (measured := _reduced(entry, turns)) is not None:
             shown.append(measured)
-    verdict = conclude_once(shown)
+    return _weighed(conclude_once(shown), facts)
+
+
+def _weighed(verdict: Verdict, facts: TurnFacts | None) -> Verdict:
     if facts is not None and facts.criteria:
         judged = [
             Judged(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
-            for r in shown
+            for r in verdict.evaluator_results
             if r.criterion_name is not None
         ]
         verdict.overall_score, _, verdict.coverage = weigh(judged, facts.criteria)
@@ -243,4 +246,4 @@ def _reduce(values: Sequence[float], how: Reduce) -> float:
 
 async def run_evaluators(entries: Sequence[Entry], facts: TurnFacts) -> Verdict:
     """Run entries once over one turn or record and say what it comes to; gates do not apply."""
-    return conclude_once(await run_turn(entries, facts, models_after_failure=True))
+    return _weighed(conclude_once(await run_turn(entries, facts, models_after_failure=True)), facts)

@@ -293,7 +293,10 @@ class EvaluatorContext(Generic[C]):
         return text
 
     def criterion(self, name: str) -> EvaluationCriteria | None:
-        return next((criterion for criterion in self.facts.criteria if criterion.name == name), None)
+        for criterion in self.facts.criteria:
+            if criterion.name == name:
+                return criterion
+        return None
 
     def with_config(self, config: Any) -> EvaluatorContext[Any]:
         return EvaluatorContext(config, self.facts)

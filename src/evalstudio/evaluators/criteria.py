@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ _YES = frozenset({"true", "yes", "pass", "1"})
 _NO = frozenset({"false", "no", "fail", "0"})
 _LEADING_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)")
 _ROUNDING = 1e-9
+# A whole number may be larger than any float; NaN compares with nothing.
+_LARGEST = sys.float_info.max
 
 
 def named(value: str) -> str:
@@ -77,7 +80,7 @@ def normalize(score: Score, criterion: EvaluationCriteria) -> float:
     """Bring a raw score to 0–1 by its criterion's scale, or raise ``Excluded`` with the reason."""
     if isinstance(score, bool):
         return 1.0 if score else 0.0
-    if isinstance(score, int | float) and not math.isfinite(score):
+    if isinstance(score, int | float) and not -_LARGEST <= score <= _LARGEST:
         raise Excluded("not a finite number")
     match criterion.scale:
         case "binary" | "pass/fail":
@@ -202,7 +205,7 @@ class Coverage:
         }
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Judged:
     """One raw score given to one criterion, whoever gave it."""
 

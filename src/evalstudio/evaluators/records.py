@@ -73,17 +73,19 @@ class CriterionResult:
     skipped: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"criterionName": self.criterion_name}
+        shown: dict[str, Any] = {"criterionName": self.criterion_name}
         if self.error is None and not self.skipped:
-            fields["score"] = self.score
-        optional = {
-            "reasoning": self.reasoning or None,
-            "evaluatorType": self.evaluator_type,
-            "error": self.error,
-            "metadata": self.metadata or None,
-            "skipped": self.skipped or None,
-        }
-        return fields | {key: item for key, item in optional.items() if item is not None}
+            shown["score"] = self.score
+        if self.reasoning:
+            shown["reasoning"] = self.reasoning
+        shown["evaluatorType"] = self.evaluator_type
+        if self.error is not None:
+            shown["error"] = self.error
+        if self.metadata:
+            shown["metadata"] = self.metadata
+        if self.skipped:
+            shown["skipped"] = True
+        return shown
 
 
 def facts_of(
@@ -99,7 +101,7 @@ def facts_of(
         new = [response]
     else:
         new = (
-            [Message.model_construct(role="assistant", content=response)] if isinstance(response, str) else []
+            [Message(role="assistant", content=response)] if isinstance(response, str) else []
         )
     return TurnFacts(
         messages=given.message_history + new,

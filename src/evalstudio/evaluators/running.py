@@ -135,9 +135,9 @@ def _run_inline(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
     start = perf_counter()
     try:
         returned: object = entry.definition.function(EvaluatorContext(entry.config, facts))
+        return _settle(entry, returned, facts, start)
     except (Exception, SystemExit) as error:
         return [_errored(entry, facts, _message(error), start)]
-    return _settle(entry, returned, facts, start)
 
 
 async def _run_limited(
@@ -153,6 +153,7 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
     start = perf_counter()
     try:
         returned = await _bounded(_call(entry, facts), entry.definition.timeout)
+        return _settle(entry, returned, facts, start)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -160,7 +161,6 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
         return [_errored(entry, facts, "the evaluator cancelled itself", start)]
     except (Exception, SystemExit) as error:
         return [_errored(entry, facts, _message(error), start)]
-    return _settle(entry, returned, facts, start)
 
 
 async def _call(entry: Entry, facts: TurnFacts) -> object:
@@ -279,6 +279,8 @@ def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> l
 
 
 def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: float) -> EvaluatorResult:
+    if malformed := _malformed(given):
+        return _errored(entry, facts, malformed, start)
     result = _result(entry, facts, start)
     if given.error is not None:
         result = _errored(entry, facts, given.error, start)
@@ -304,6 +306,25 @@ def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: 
         failed.metadata = given.metadata
         return failed
     return result
+
+
+# Authors of evaluators are not held to our type checker; what would break a reader later is stopped here.
+_NOTHING = type(None)
+_SHAPES = (
+    ("reason", str, "text"),
+    ("metadata", dict, "a dict"),
+    ("criterion_name", (str, _NOTHING), "text"),
+    ("score", (bool, int, float, str, _NOTHING), "a bool, a number or text"),
+    ("error", (str, _NOTHING), "text"),
+)
+
+
+def _malformed(given: Any) -> str | None:
+    for name, kind, wanted in _SHAPES:
+        value = getattr(given, name)
+        if not isinstance(value, kind):
+            return f"returned a result whose {name} is a {type(value).__name__}, not {wanted}"
+    return None
 
 
 def _value(entry: Entry, given: EvaluationResult) -> float | None:

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
+from ..cassettes import Cassette
 from ..evaluators.contract import Answer
 from ..messages import Message, json_text
 from ..threads import blocking
+from .cache import AnswerCache
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .errors import ModelError, redact
 from .limits import Gate
 from .prices import cost_of
-from .providers import Target, find_target
+from .providers import Target, find_target, known_secrets
 from .reading import InvalidAnswer, read_answer
+from .recall import Recall
+from .requests import text_request, vector_request
 from .retrying import Policy, persist
 from .settings import LlmSettings, Role, Structured
 from .usage import RoleUsage
@@ -39,10 +43,23 @@ _NO_SCHEMA = ("response_format", "json_schema", "output_config", "output_format"
 
 
 class Llm:
-    """Talks to model providers, as the settings say."""
+    """Talks to model providers, as the settings say.
 
-    def __init__(self, settings: LlmSettings) -> None:
+    With a cache, what was answered before is not asked again; with a cassette that is replayed, no provider
+    is asked at all, and none of their libraries and keys is needed.
+    """
+
+    def __init__(
+        self,
+        settings: LlmSettings,
+        *,
+        cache: AnswerCache | None = None,
+        cassette: Cassette | None = None,
+    ) -> None:
         self.settings = settings
+        self._recall = Recall(cache, cassette)
+        if self._recall.active:
+            self._recall.hide(known_secrets(settings))
         self._policy = Policy(settings.max_retries, settings.timeout_seconds, settings.total_timeout_seconds)
         self._gates: dict[Role, Gate] = {role: Gate(getattr(settings.concurrency, role)) for role in _ROLES}
         self._tallies: dict[Role, RoleUsage] = {role: RoleUsage() for role in _ROLES}
@@ -67,11 +84,12 @@ class Llm:
     ) -> Answer[str]:
         """The model's next message as text."""
         target = find_target(self.settings, model, role)
-        connection = await self._connect(target)
-        reply = await self._ask(connection, target, messages, None, "native", role)
-        if not reply.text.strip():
-            raise ModelError(f"{_name(target)} answered nothing{_because(reply)}", raw=reply.text)
-        return Answer(reply.text, reply.usage, reply.text)
+        if not self._recall.active:
+            return await self._chat(target, messages, role)
+        request = text_request(self.settings, target, messages, role)
+        return await self._recall.text(
+            request, str, lambda: self._chat(target, messages, role), self._tallies[role]
+        )
 
     async def answer(
         self,
@@ -83,6 +101,50 @@ class Llm:
     ) -> Answer[Shape]:
         """One object of the schema. A reply that is none is sent back once; after that it is an error."""
         target = find_target(self.settings, model, role)
+        if not self._recall.active:
+            return await self._answer(target, messages, schema, role)
+        return await self._recall.text(
+            text_request(self.settings, target, messages, role, schema),
+            lambda text: read_answer(text, schema),
+            lambda: self._answer(target, messages, schema, role),
+            self._tallies[role],
+        )
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
+        """One vector per text, by the local model or a provider's."""
+        if (model or self.settings.models.embedding) == LOCAL_MODEL:
+            return await embed_locally(texts)
+        target = find_target(self.settings, model, "embedding")
+        if not self._recall.active:
+            return await self._embed(target, texts)
+        return await self._recall.vectors(
+            texts,
+            lambda text: vector_request(self.settings, target, text),
+            lambda missing: self._embed(target, missing),
+            self._tallies["embedding"],
+        )
+
+    async def aclose(self) -> None:
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.aclose()
+
+    async def __aenter__(self) -> Llm:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _chat(self, target: Target, messages: Sequence[Message], role: Role) -> Answer[str]:
+        connection = await self._connect(target)
+        reply = await self._ask(connection, target, messages, None, "native", role)
+        if not reply.text.strip():
+            raise ModelError(f"{_name(target)} answered nothing{_because(reply)}", raw=reply.text)
+        return Answer(reply.text, reply.usage, reply.text)
+
+    async def _answer(
+        self, target: Target, messages: Sequence[Message], schema: type[Shape], role: Role
+    ) -> Answer[Shape]:
         connection = await self._connect(target)
         reply = await self._ask_for(connection, target, messages, schema, role)
         try:
@@ -101,11 +163,7 @@ class Llm:
             raw=redact(second.text or reply.text, connection.secret),
         )
 
-    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
-        """One vector per text, by the local model or a provider's."""
-        if (model or self.settings.models.embedding) == LOCAL_MODEL:
-            return await embed_locally(texts)
-        target = find_target(self.settings, model, "embedding")
+    async def _embed(self, target: Target, texts: Sequence[str]) -> list[list[float]]:
         connection = await self._connect(target)
         vectors: list[list[float]] = []
         for batch in batches(texts):
@@ -115,17 +173,6 @@ class Llm:
             self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
             vectors += read_vectors(part, batch, target.place)
         return vectors
-
-    async def aclose(self) -> None:
-        connections, self._connections = self._connections, {}
-        for connection in connections.values():
-            await connection.aclose()
-
-    async def __aenter__(self) -> Llm:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def _connect(self, target: Target) -> Connection:
         found = self._connections.get(target.provider)
@@ -137,6 +184,7 @@ class Llm:
                 self._connections[target.provider] = await blocking.run(
                     lambda: _open(self.settings, target.provider)
                 )
+                self._recall.hide([self._connections[target.provider].secret])
             return self._connections[target.provider]
 
     async def _ask_for(

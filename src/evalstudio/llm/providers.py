@@ -6,6 +6,7 @@ Nothing here imports a provider's library; ``connections`` does, on first use.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -96,6 +97,15 @@ def find_access(settings: LlmSettings, provider: str) -> Access:
     if found is None:
         raise ModelError(f"no key for {provider}: set {field} or the environment variable {variables[0]}")
     return Access(base_url, resolve_secret(f"${{{found}}}", field))
+
+
+def known_secrets(settings: LlmSettings) -> list[str | None]:
+    """The keys of all providers in the settings, as far as they can be looked up here."""
+    found: list[str | None] = []
+    for provider in {settings.provider, *settings.providers}:
+        with suppress(ModelError):
+            found.append(find_access(settings, provider).secret)
+    return found
 
 
 def origin(url: str) -> str:

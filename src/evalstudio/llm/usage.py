@@ -10,7 +10,10 @@ from ..messages import TokensUsage
 
 @dataclass(slots=True)
 class RoleUsage:
-    """Running totals. ``cost`` covers the calls whose price is known; ``unpriced`` counts the others."""
+    """Running totals. ``cost`` covers the calls whose price is known; ``unpriced`` counts the others.
+
+    Answers from the cache or a cassette are counted apart: they use no tokens and cost nothing.
+    """
 
     calls: int = 0
     retries: int = 0
@@ -18,6 +21,8 @@ class RoleUsage:
     tokens: TokensUsage = field(default_factory=TokensUsage)
     cost: float | None = None
     unpriced: int = 0
+    cached: int = 0
+    replayed: int = 0
     waited_seconds: float = 0.0
     waiting_seconds: float = 0.0
     queued: int = 0
@@ -38,6 +43,8 @@ class RoleUsage:
             "tokensUsage": self.tokens.model_dump(),
             "cost": self.cost,
             "unpricedCalls": self.unpriced,
+            "cachedCalls": self.cached,
+            "replayedCalls": self.replayed,
             "waitedSeconds": self.waited_seconds,
             "waitingSeconds": self.waiting_seconds,
             "queued": self.queued,

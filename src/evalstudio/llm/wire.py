@@ -22,8 +22,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from ..messages import Message, TokensUsage, text_of
+from ..messages import Message, TokensUsage
 from .settings import Structured
+from .telling import told
 
 _ANSWER_TOOL = "answer"
 _SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -43,11 +44,11 @@ class Reply:
 
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
-    """The conversation as text: tool calls are told, not replayed, for the tools are not ours to offer."""
+    """The conversation as text, what is empty left out."""
     said: list[ModelMessage] = []
     asked: list[ModelRequestPart] = []
     for message in messages:
-        text = _told(message)
+        text = told(message)
         if not text.strip():
             continue
         if message.role == "assistant":
@@ -62,14 +63,6 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
     if asked:
         said.append(ModelRequest(parts=asked))
     return said
-
-
-def _told(message: Message) -> str:
-    text = text_of(message)
-    if message.role == "tool":
-        return f"[result of {message.name or message.tool_call_id or 'a tool'}] {text}"
-    calls = [f"[called {call.name} with {call.function.arguments}]" for call in message.tool_calls or ()]
-    return "\n".join([text, *calls] if text else calls)
 
 
 def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelRequestParameters:

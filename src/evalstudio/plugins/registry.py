@@ -97,6 +97,9 @@ class PluginRegistry:
         """The evaluators that run on every scenario without being listed."""
         return [definition for definition, _ in self._evaluators.values() if definition.auto]
 
+    def connectors(self) -> list[ConnectorDefinition]:
+        return [definition for definition, _ in self._connectors.values()]
+
     def list_evaluator_types(self) -> list[dict[str, Any]]:
         return [_described(definition, source) for definition, source in self._evaluators.values()]
 

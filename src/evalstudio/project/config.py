@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ..configs import StrictConfig
 from ..files import ConfigError, read_mapping
+from ..llm.settings import LlmSettings
 from ..schemas import path_text
 
 if TYPE_CHECKING:
@@ -17,23 +18,6 @@ if TYPE_CHECKING:
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
 Text = Annotated[str, Field(min_length=1)]
-
-
-class ModelNames(StrictConfig):
-    """Which model plays which role."""
-
-    evaluation: Text | None = Field(default=None, description="Judges conversations")
-    persona: Text | None = Field(default=None, description="Plays the user")
-    embedding: Text | None = Field(default=None, description="Turns text into vectors")
-
-
-class LlmSettings(StrictConfig):
-    """The model provider. ``${VAR}`` stays as it is here; it is looked up when a model is called."""
-
-    provider: Text
-    api_key: Text | None = Field(default=None, repr=False)
-    base_url: Text | None = None
-    models: ModelNames = ModelNames()
 
 
 class StorageSettings(StrictConfig):
@@ -72,6 +56,12 @@ class ProjectConfig(StrictConfig):
     llm_settings: LlmSettings | None = None
     storage: StorageSettings = StorageSettings()
     max_concurrency: int = Field(default=8, ge=1, strict=True, description="Runs at the same time")
+    max_per_connector: int | None = Field(
+        default=None, ge=1, strict=True, description="Runs at the same time against one connector"
+    )
+    python_modules: list[Text] = Field(
+        default=[], description="Modules whose functions a python connector may call"
+    )
     defaults: Defaults = Defaults()
 
     @property

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 from pydantic.alias_generators import to_camel
 
 from ..configs import InvalidConfig, closest
@@ -31,6 +31,18 @@ LEGACY_NAMES = {
 _ENTRY_KEYS = frozenset({"type", "config", "name", "gate", "reduce"})
 
 
+def _one_or_many(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+# One name may stand without a list around it; editors are told so.
+Names = Annotated[
+    list[str],
+    BeforeValidator(_one_or_many),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
+
 class EvaluationRunConfig(BaseModel):
     """Which evaluators score a record, and how."""
 
@@ -41,8 +53,8 @@ class EvaluationRunConfig(BaseModel):
     evaluator_configs: list[Any] = Field(description="Evaluator entries: type, config, name")
     criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
-    only: list[str] = Field(default_factory=list[str], description="Run only these types, kinds or costs")
-    skip: list[str] = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
+    only: Names = Field(default_factory=list[str], description="Run only these types, kinds or costs")
+    skip: Names = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
     concurrency: int = Field(8, ge=1, description="How many evaluators may wait at once")
 
     @field_validator("criteria")
@@ -94,6 +106,10 @@ def _from_mapping(where: str, given: dict[str, Any], registry: PluginRegistry) -
     if definition is None:
         known = [item["type"] for item in registry.list_evaluator_types()]
         raise InvalidConfig(where, [("type", f'no evaluator is called "{kind}"{closest(kind, known)}')])
+    if not isinstance(given.get("config") or {}, Mapping):
+        raise InvalidConfig(f"{where} ({kind})", [("config", "expected an object with settings")])
+    if not isinstance(given.get("name") or "", str):
+        raise InvalidConfig(f"{where} ({kind})", [("name", "expected text")])
     # The older shape writes an evaluator's settings beside its type.
     beside = {key: item for key, item in given.items() if key not in _ENTRY_KEYS}
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..configs import InvalidConfig
 from ..evaluators.contract import Embedder
+from ..evaluators.definition import Entry
 from ..files import ConfigError
 from ..llm.batching import BatchingEmbedder
 from ..llm.client import Llm
@@ -16,6 +17,8 @@ from .plan import ScoringPlan, load_plan
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import Choice, Scorer
+
+_OURS = "evalstudio."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,17 @@ def set_up(job: ScoringJob) -> Bench:
         runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
     except InvalidConfig as error:
         raise ConfigError(f"{job.plan_path}: {error}") from None
+    if llm is None and (asks := next((e for e in runner.entries if _needs_model(e)), None)):
+        raise ConfigError(
+            f"{job.plan_path}: {asks.key} asks a language model: add llmSettings, or leave it out by --only"
+        )
     reader = RowReader(plan.criteria, plan.fields, llm, embedder)
     return Bench(plan, Scorer(runner, reader, job.choice()), runner, llm)
+
+
+def _needs_model(entry: Entry) -> bool:
+    """Whether it is one of our own judges; a plugin's may bring a model of its own."""
+    return entry.definition.cost == "llm" and entry.definition.module.startswith(_OURS)
 
 
 def _registry(plan: ScoringPlan, job: ScoringJob) -> PluginRegistry:

@@ -7,19 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator
 
 from ..configs import StrictConfig
 from ..evaluators.criteria import EvaluationCriteria, Name, check_unique
 from ..evaluators.records import EvaluationInput
-from ..files import ConfigError, read_mapping
+from ..files import ConfigError
 from ..llm.settings import LlmSettings
 from ..schemas import path_text
-from .config import EvaluationRunConfig
+from .config import EvaluationRunConfig, Names
+from .extending import EVALUATORS, read_extended
 
 _TARGETS = [field.alias or name for name, field in EvaluationInput.model_fields.items() if name != "criteria"]
+
+
+def _both_spellings(schema: dict[str, Any]) -> None:
+    """Editors are told of the older name too, and of the line that leads them here."""
+    first, older = EVALUATORS
+    schema["properties"] |= {older: schema["properties"][first], "$schema": {"type": "string"}}
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class PlannedEvaluator(StrictConfig):
@@ -37,34 +47,29 @@ class PlannedEvaluator(StrictConfig):
 class ScoringPlan(StrictConfig):
     """How to score a dataset."""
 
-    extends: list[str] = Field(
-        default_factory=list[str], description="Plans to build on, relative to this file"
-    )
+    model_config = ConfigDict(json_schema_extra=_both_spellings)
+
+    extends: Names = Field(default_factory=list[str], description="Plans to build on, relative to this file")
     criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
     evaluators: list[PlannedEvaluator] = Field(
         default_factory=list[PlannedEvaluator],
-        validation_alias=AliasChoices("evaluators", "evaluatorConfigs"),
+        validation_alias=AliasChoices(*EVALUATORS),
     )
     fields: dict[str, str] = Field(
         default_factory=dict[str, str], description="Where each field of a record is found in a row"
     )
-    thresholds: dict[str, float] = Field(
-        default_factory=dict[str, float], description="Lowest acceptable mean per criterion, 0–1"
+    thresholds: dict[str, Share] = Field(
+        default_factory=dict[str, Share], description="Lowest acceptable mean per criterion, 0–1"
     )
-    fail_under: float | None = Field(None, ge=0, le=1, description="Lowest acceptable overall score, 0–1")
-    only: list[str] = Field(default_factory=list[str], description="Run only these types, kinds or costs")
-    skip: list[str] = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
+    fail_under: Share | None = Field(None, description="Lowest acceptable overall score, 0–1")
+    only: Names = Field(default_factory=list[str], description="Run only these types, kinds or costs")
+    skip: Names = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
     concurrency: int = Field(8, ge=1, description="Records waiting for a model at once")
     llm_settings: LlmSettings | None = Field(
         None, description="The model provider, for evaluators that need one"
     )
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     plugins: list[str] = Field(default_factory=list[str], description="Plugins, relative to this file")
-
-    @field_validator("extends", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("criteria")
     @classmethod
@@ -94,7 +99,7 @@ class ScoringPlan(StrictConfig):
 
 def load_plan(path: Path) -> ScoringPlan:
     """A plan from its file, with everything it extends."""
-    raw = _extended(path.resolve(), ())
+    raw = read_extended(path.resolve())
     try:
         plan = ScoringPlan.model_validate(raw)
     except ValidationError as error:
@@ -117,49 +122,3 @@ def _named(raw: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | 
     if place and place[0] == "evaluators" and "evaluatorConfigs" in raw:
         return ("evaluatorConfigs", *place[1:])
     return place
-
-
-def _extended(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    if path in seen:
-        raise ConfigError(f"{path}: extends itself, through {' → '.join(p.name for p in (*seen, path))}")
-    raw = read_mapping(path)
-    bases: Any = raw.get("extends") or []
-    merged: dict[str, Any] = {}
-    for base in [bases] if isinstance(bases, str) else cast(list[Any], bases):
-        if not isinstance(base, str):
-            raise ConfigError(f"{path}: extends: expected a path or a list of paths")
-        merged = _merge(merged, _extended((path.parent / base).resolve(), (*seen, path)))
-    own = {key: item for key, item in raw.items() if key != "extends"}
-    return _merge(merged, _absolute_plugins(own, path))
-
-
-def _absolute_plugins(raw: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Plugins stay relative to the file that names them."""
-    if isinstance(raw.get("plugins"), list):
-        raw["plugins"] = [
-            str((path.parent / item).resolve()) if isinstance(item, str) and item.startswith(".") else item
-            for item in raw["plugins"]
-        ]
-    return raw
-
-
-def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in over.items():
-        known = merged.get(key)
-        if isinstance(known, list) and isinstance(value, list):
-            merged[key] = _merge_lists(cast(list[Any], known), cast(list[Any], value))
-        elif isinstance(known, dict) and isinstance(value, dict):
-            merged[key] = {**cast(dict[str, Any], known), **cast(dict[str, Any], value)}
-        else:
-            merged[key] = value
-    return merged
-
-
-def _merge_lists(base: list[Any], over: list[Any]) -> list[Any]:
-    names = {_name(item) for item in over} - {None}
-    return [item for item in base if _name(item) not in names] + over
-
-
-def _name(item: Any) -> str | None:
-    return cast(dict[str, Any], item).get("name") if isinstance(item, dict) else None

@@ -17,10 +17,8 @@ from ..evaluators.paths import MISSING, lookup, split_path
 from ..evaluators.records import EvaluationInput, facts_of
 from ..messages import Message
 
-_FIELDS = {
-    field.alias or name: name for name, field in EvaluationInput.model_fields.items() if name != "criteria"
-}
-_NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage"})
+_FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
+_NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage", "criteria"})
 # A row with only these needs no further reading: the common case, kept off the slow path.
 _PLAIN = frozenset({"id", "prompt", "response", "groundTruth", "context", "metadata", "sessionId", "agentId"})
 
@@ -65,8 +63,6 @@ class RowReader:
             value = row.get(path, MISSING)
             if value is MISSING:
                 value = lookup(row, split_path(path))
-            if value is MISSING:
-                continue
             _place(mapped, target, value)
         return mapped
 
@@ -83,7 +79,7 @@ class RowReader:
         return self._checked(record_id, line, row)
 
     def _plain_facts(self, row: dict[str, Any], response: str) -> TurnFacts:
-        new = [Message.model_construct(role="assistant", content=response)]
+        new = [Message(role="assistant", content=response)]
         return TurnFacts(
             messages=new,
             last_invocation=Invocation(0.0, new),
@@ -109,7 +105,7 @@ class RowReader:
         except ValidationError as error:
             path, message = readable(error)[0]
             raise UnusableRow(f"{path}: {message}") from None
-        facts = facts_of(given, self.criteria, llm=self.llm, embedder=self.embedder)
+        facts = facts_of(given, given.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
         return Record(record_id, line, facts, given.agent_id, given.session_id)
 
 
@@ -134,12 +130,16 @@ def _nested(name: str, value: Any) -> Any:
 
 
 def _place(row: dict[str, Any], target: str, value: Any) -> None:
+    """Put a value where its target says. What is mapped comes from its path or is not there at all."""
     head, _, rest = target.partition(".")
-    if not rest:
+    if rest:
+        inner = row.get(head)
+        row[head] = dict(cast(dict[str, Any], inner)) if isinstance(inner, dict) else {}
+        _place(row[head], rest, value)
+    elif value is MISSING:
+        row.pop(head, None)
+    else:
         row[head] = value
-        return
-    inner = row.get(head)
-    row[head] = {**(cast(dict[str, Any], inner) if isinstance(inner, dict) else {}), rest: value}
 
 
 def _json_kind(value: object) -> str:

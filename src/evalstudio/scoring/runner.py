@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +51,7 @@ class AggregatedEvaluationResult:
         snapshot = self.input_snapshot
         if isinstance(snapshot, EvaluationInput):
             snapshot = snapshot.model_dump(by_alias=True, exclude_unset=True)
-        fields: dict[str, Any] = {
+        shown: dict[str, Any] = {
             "overallScore": self.overall_score,
             "success": self.success,
             "outcome": self.outcome,
@@ -61,13 +63,15 @@ class AggregatedEvaluationResult:
             "timestamp": self.timestamp,
             "inputSnapshot": snapshot,
         }
-        optional = {
-            "agentId": self.agent_id,
-            "sessionId": self.session_id,
-            "evaluationConfigSnapshot": self.evaluation_config_snapshot,
-            "metadata": self.metadata,
-        }
-        return fields | {key: item for key, item in optional.items() if item}
+        if self.agent_id:
+            shown["agentId"] = self.agent_id
+        if self.session_id:
+            shown["sessionId"] = self.session_id
+        if self.evaluation_config_snapshot:
+            shown["evaluationConfigSnapshot"] = self.evaluation_config_snapshot
+        if self.metadata:
+            shown["metadata"] = self.metadata
+        return shown
 
 
 class EvaluationStorageProvider(Protocol):
@@ -93,8 +97,8 @@ class EvaluationRunner:
         embedder: Embedder | None = None,
         storage: EvaluationStorageProvider | None = None,
     ) -> None:
-        if storage is not None and not callable(getattr(storage, "save_result", None)):
-            raise TypeError("storage needs an async save_result(result) method")
+        if storage is not None and not _can_save(storage):
+            raise TypeError("storage must be an object with an async save_result(result) method")
         self.config = _parsed(EvaluationRunConfig, config, "config")
         self.resolved = resolve(self.config, registry or builtin_registry())
         self.entries = [one.entry for one in self.resolved]
@@ -109,7 +113,7 @@ class EvaluationRunner:
         record = _parsed(EvaluationInput, given, "input")
         criteria = record.criteria or self.config.criteria
         facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder)
-        snapshot = record.model_copy(deep=True)
+        snapshot = _copy_of(record)
         results = await run_turn(
             self.entries, facts, models_after_failure=True, limit=asyncio.Semaphore(self.config.concurrency)
         )
@@ -125,7 +129,9 @@ class EvaluationRunner:
     async def _save(self, outcome: AggregatedEvaluationResult) -> None:
         assert self._storage is not None
         try:
-            await self._storage.save_result(outcome)
+            saving: Any = self._storage.save_result(outcome)
+            if inspect.isawaitable(saving):
+                await saving
         except Exception as error:
             outcome.run_errors.append(f"{type(self._storage).__name__} could not save the result: {error}")
 
@@ -136,16 +142,19 @@ class EvaluationRunner:
         judged: list[Judged] = []
         shown: list[CriterionResult] = []
         run_errors: list[str] = []
+        errors = 0
         for result in results:
             name = result.criterion_name or (result.name if result.name in declared else None)
             score = _score(result, declared.get(name) if name else None)
             shown.append(self._shown(result, name, score))
+            errors += result.error is not None
             if name is not None:
-                unbounded = bool(result.metadata.get("unbounded"))
+                unbounded = "unbounded" in result.metadata and bool(result.metadata["unbounded"])
                 judged.append(Judged(name, score, result.error, result.skipped, unbounded))
             elif result.error is not None:
                 run_errors.append(f"{result.name}: {result.error}")
         overall, means, coverage = weigh(judged, facts.criteria)
+        coverage.errors = errors
         return AggregatedEvaluationResult(
             overall_score=overall,
             results=shown,
@@ -189,7 +198,21 @@ def _score(result: EvaluatorResult, criterion: EvaluationCriteria | None) -> Sco
         return result.success
     if criterion is None or result.kind == "metric":
         return result.value
-    return on_scale(result.value, criterion)
+    # Where the scale knows only yes and no, the evaluator's own verdict is the score.
+    return on_scale(result.value, criterion, threshold=0.0 if result.success else math.inf)
+
+
+def _can_save(storage: object) -> bool:
+    return not isinstance(storage, type) and callable(getattr(storage, "save_result", None))
+
+
+def _copy_of(record: EvaluationInput) -> EvaluationInput | dict[str, Any]:
+    """The record as it is now, whatever becomes of it later."""
+    try:
+        return record.model_copy(deep=True)
+    except Exception:
+        # A context may hold a lock or a client, which nothing can copy: their text must do.
+        return record.model_dump(mode="json", by_alias=True, exclude_unset=True, fallback=str)
 
 
 def _parsed(model: Any, given: Any, what: str) -> Any:

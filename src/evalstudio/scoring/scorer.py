@@ -12,10 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from ..evaluators.running import run_inline, run_turn
 from .datasets import BadRecord, Chunk
+from .result_lines import to_bytes
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
 from .summary import Summary
@@ -38,12 +37,12 @@ class Scored:
     """The results of some records, as lines ready to be written."""
 
     lines: list[bytes] = field(default_factory=list[bytes])
-    last_line: int = 0
+    share: float = 0.0
     summary: Summary = field(default_factory=Summary)
     failure: BadRecord | None = None
 
     def add(self, result: dict[str, Any]) -> None:
-        self.lines.append(orjson.dumps(result, default=str))
+        self.lines.append(to_bytes(result))
         self.summary.add(result)
 
 
@@ -54,11 +53,12 @@ class Scorer:
         self._runner = runner
         self._reader = reader
         self._choice = choice
+        self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
 
     def score_chunk(self, chunk: Chunk) -> Scored:
         """Score a chunk to its end, or to its first bad record."""
-        scored = Scored(last_line=chunk.last_line)
+        scored = Scored(share=chunk.share)
         if self._runner.inline:
             for record in self._records(chunk, scored):
                 scored.add(self._score_inline(record))
@@ -69,6 +69,23 @@ class Scorer:
             self._loop.run(self._score_all(chunk, scored))
         return scored
 
+    def passed_over(self, chunk: Chunk) -> Summary:
+        """What a chunk that is already scored held beside its results: bad records, unsampled ones."""
+        found = Scored()
+        if self._choice.skip_bad or self._choice.share < 1:
+            for _ in self._records(chunk, found):
+                pass
+        return found.summary
+
+    def first(self, most: int, chunk: Chunk) -> tuple[Chunk, int]:
+        """The chunk up to its first so many chosen records, and how many these are."""
+        count = 0
+        for record in self._records(chunk, Scored()):
+            count += 1
+            if count == most:
+                return chunk.between(0, record.line), count
+        return chunk, count
+
     async def _score_all(self, chunk: Chunk, scored: Scored) -> None:
         async for result in self.stream(iter([chunk]), scored):
             scored.add(result)
@@ -76,10 +93,12 @@ class Scorer:
     async def stream(self, chunks: Iterator[Chunk], scored: Scored) -> AsyncIterator[dict[str, Any]]:
         """Results in the dataset's order, a window of records under way at once."""
         most = self._runner.config.concurrency * _WINDOW
-        limit = asyncio.Semaphore(self._runner.config.concurrency)
+        # Texts to embed wait for each other to share a request; only calls of models are held back.
+        limit = asyncio.Semaphore(self._runner.config.concurrency if self._asks_models else most)
         window: deque[asyncio.Task[dict[str, Any]]] = deque()
         try:
             for chunk in chunks:
+                scored.share = chunk.share
                 for record in self._records(chunk, scored):
                     if len(window) >= most:
                         yield await window.popleft()
@@ -111,6 +130,8 @@ class Scorer:
                 continue
             if self._choice.share >= 1 or in_sample(record.id, self._choice.share, self._choice.seed):
                 yield record
+            else:
+                scored.summary.unsampled += 1
         for problem in bad:
             if self._refused(problem, scored):
                 return

@@ -24,7 +24,7 @@ class Spread:
     def add(self, value: float) -> None:
         self.count += 1
         self.total += value
-        self.bins[min(BINS - 1, max(0, int(value * BINS)))] += 1
+        self.bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
 
     def merge(self, other: Spread) -> None:
         self.count += other.count
@@ -42,6 +42,8 @@ class Summary:
 
     records: int = 0
     bad: int = 0
+    unsampled: int = 0
+    resumed: int = 0
     outcomes: dict[str, int] = field(default_factory=lambda: {"pass": 0, "fail": 0, "error": 0})
     overall: Spread = field(default_factory=Spread)
     criteria: dict[str, Spread] = field(default_factory=dict[str, Spread])
@@ -49,6 +51,11 @@ class Summary:
     criterion_errors: dict[str, int] = field(default_factory=dict[str, int])
     errors: dict[str, int] = field(default_factory=dict[str, int])
     retries: int = 0
+
+    @property
+    def read(self) -> int:
+        """How many records the dataset has been found to hold, whatever became of them."""
+        return self.records + self.bad + self.unsampled
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result, as it stands in the results file."""
@@ -69,6 +76,7 @@ class Summary:
     def merge(self, other: Summary) -> None:
         self.records += other.records
         self.bad += other.bad
+        self.unsampled += other.unsampled
         self.retries += other.retries
         for name, count in other.outcomes.items():
             self.outcomes[name] += count
@@ -84,6 +92,8 @@ class Summary:
         return {
             "records": self.records,
             "bad": self.bad,
+            "notSampled": self.unsampled,
+            "resumed": self.resumed,
             "outcomes": self.outcomes,
             "overallScore": _rounded(self.overall.mean),
             "criteria": {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from .datasets import Chunk, DatasetError
 from .job import Bench, ScoringJob, set_up
@@ -17,13 +19,15 @@ from .scorer import Scored
 _bench: Bench | None = None
 
 
-def score_in_workers(job: ScoringJob, chunks: Iterator[Chunk]) -> Iterator[Scored]:
+def score_in_workers(job: ScoringJob, chunks: Iterator[Chunk]) -> Generator[Scored]:
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     waiting: deque[Future[Scored]] = deque()
     with ProcessPoolExecutor(job.workers, context, initializer=_start, initargs=(job,)) as pool:
         try:
             for chunk in chunks:
-                waiting.append(pool.submit(_score, chunk))
+                with _without_interrupts():
+                    waiting.append(pool.submit(_score, chunk))
                 if len(waiting) >= job.workers * 3:
                     yield waiting.popleft().result()
             while waiting:
@@ -32,8 +36,27 @@ def score_in_workers(job: ScoringJob, chunks: Iterator[Chunk]) -> Iterator[Score
             raise DatasetError(
                 f"{job.dataset}: a worker process died; what is written is whole. Run again with --resume."
             ) from None
+        except BaseException:
+            # Nobody waits for the rest any more, and a chunk may take long.
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Generator[None]:
+    """Ctrl-C reaches every process of a terminal. Workers start with it blocked: the parent decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(job: ScoringJob) -> None:

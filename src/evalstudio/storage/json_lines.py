@@ -10,19 +10,14 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import orjson
 
+from ..scoring.result_lines import HasJson, to_line
+
 log = logging.getLogger("evalstudio")
-
-_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
-
-
-class HasJson(Protocol):
-    def to_json(self) -> dict[str, Any]: ...
 
 
 class JsonFileStorageProvider:
@@ -46,46 +41,6 @@ class JsonFileStorageProvider:
             view = memoryview(lines)
             while view:
                 view = view[file.write(view) :]
-
-
-def to_line(result: HasJson | Mapping[str, Any]) -> bytes:
-    """One result as a JSON line. NaN becomes null, functions vanish, dates become ISO text."""
-    value: Any = dict(result) if isinstance(result, Mapping) else result.to_json()
-    try:
-        return orjson.dumps(value, default=_default, option=_OPTIONS) + b"\n"
-    except (_Vanishes, orjson.JSONEncodeError):
-        return orjson.dumps(_clean(value), default=str, option=_OPTIONS) + b"\n"
-
-
-class _Vanishes(TypeError):
-    """A value that has no place in JSON."""
-
-
-def _default(value: object) -> object:
-    if isinstance(value, datetime):
-        return _iso(value)
-    if callable(value):
-        raise _Vanishes
-    to_json = getattr(value, "to_json", None) or getattr(value, "model_dump", None)
-    return to_json() if to_json else str(value)
-
-
-def _iso(moment: datetime) -> str:
-    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        items = cast(Mapping[Any, Any], value).items()
-        return {str(key): _clean(item) for key, item in items if not callable(item)}
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in cast("list[Any]", value) if not callable(item)]
-    if isinstance(value, datetime):
-        return _iso(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return str(value)
-    return cast(Any, value)
 
 
 @contextlib.contextmanager
@@ -132,8 +87,7 @@ def iter_results(
                 on_torn(number, line)
             continue
         found = cast(dict[str, Any], result)
-        moment = found.get("timestamp") or 0
-        if (since is not None and moment < since) or (until is not None and moment > until):
+        if not _within(found, since, until):
             continue
         if agent_id is not None and found.get("agentId") != agent_id:
             continue
@@ -151,5 +105,17 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+def _within(result: Mapping[str, Any], since: int | None, until: int | None) -> bool:
+    if since is None and until is None:
+        return True
+    moment = result.get("timestamp")
+    if not isinstance(moment, int | float):
+        return False
+    return (since is None or moment >= since) and (until is None or moment <= until)
+
+
 def _judges(result: Mapping[str, Any], criterion_name: str) -> bool:
-    return any(item.get("criterionName") == criterion_name for item in result.get("results") or ())
+    found: Any = result.get("results")
+    items = cast(list[Any], found) if isinstance(found, list) else []
+    rows = [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]
+    return any(row.get("criterionName") == criterion_name for row in rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from pydantic import AliasChoices, Field, field_validator
@@ -12,8 +11,10 @@ from ...messages import Message
 from ..contract import EvaluationResult, EvaluatorContext
 from ..criteria import EvaluationCriteria, Name, normalize
 from ..definition import EvaluatorConfig, define_evaluator
+from ..marks import fenced, new_mark
 from .judge_scores import accepted, answer_shape, scores_in
-from .templates import fill
+from .templates import fill, text_at
+from .transcript import transcript
 
 SYSTEM = (
     "You grade what an AI agent said. You are strict, fair and consistent. Judge only what is there. "
@@ -59,8 +60,8 @@ async def criteria_judge(ctx: EvaluatorContext[CriteriaJudge]) -> list[Evaluatio
     criteria = [c for c in ctx.criteria if not names or c.name in names]
     if not criteria:
         return []
-    model = ctx.config.llm or ctx.llm
     try:
+        model = ctx.config.llm or ctx.llm
         answer = await model.answer(_messages(ctx, criteria), answer_shape(criteria), model=ctx.config.model)
     except Exception as error:
         raw = getattr(error, "raw", None)
@@ -101,15 +102,18 @@ def _messages(ctx: EvaluatorContext[CriteriaJudge], criteria: list[EvaluationCri
 
 def _default_prompt(ctx: EvaluatorContext[CriteriaJudge], criteria: list[EvaluationCriteria]) -> str:
     """The parts of the record between marks nobody can guess, then the criteria."""
-    mark = secrets.token_hex(8)
-    parts = [
-        f"=== {title} {mark} ===\n{text}\n=== end of {title} {mark} ==="
-        for title, text in (
-            ("prompt", fill("{{input}}", ctx, criteria)),
-            ("response", fill("{{response}}", ctx, criteria)),
-            ("reference answer", fill("{{reference}}", ctx, criteria)),
-        )
-        if text != "N/A"
-    ]
+    mark = new_mark()
+    material = {
+        "prompt": text_at("prompt", ctx),
+        # A conversation says more than its last reply: what led to it, and the tools that were used.
+        "conversation": transcript(ctx.messages) if _is_conversation(ctx.messages) else None,
+        "response": text_at("response", ctx) or "(empty)",
+        "reference answer": text_at("groundTruth", ctx),
+    }
+    parts = [fenced(title, text, mark) for title, text in material.items() if text]
     asked = [f"{place}. {c.name}: {c.description} ({accepted(c)})" for place, c in enumerate(criteria, 1)]
     return "\n\n".join([*parts, "Score the response on:", "\n".join(asked)])
+
+
+def _is_conversation(messages: list[Message]) -> bool:
+    return len(messages) > 1 or any(message.tool_calls for message in messages)

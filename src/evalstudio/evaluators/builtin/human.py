@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import orjson
 from pydantic import Field, ValidationError, model_validator
 
+from ...configs import readable
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import EvaluationCriteria, Excluded, Name, Score, normalize
 from ..definition import EvaluatorConfig, define_evaluator
@@ -59,13 +61,18 @@ def _feedback(ctx: EvaluatorContext[Human]) -> list[Feedback]:
     found = ctx.find(config.source_field)
     if found is None:
         return []
-    items = cast(Sequence[Any], found) if isinstance(found, list) else [found]
     try:
+        given: Any = orjson.loads(found) if isinstance(found, str) else found
+        items = cast(Sequence[Any], given) if isinstance(given, list) else [given]
         return [Feedback.model_validate(item) for item in items]
     except ValidationError as error:
-        raise NotAvailable(
-            f"feedback at {config.source_field} cannot be read: {error.errors()[0]['msg']}"
-        ) from None
+        raise _unreadable(config.source_field, readable(error)[0]) from None
+    except orjson.JSONDecodeError:
+        raise _unreadable(config.source_field, ("", "it is text, but not JSON")) from None
+
+
+def _unreadable(field: str, problem: tuple[str, str]) -> NotAvailable:
+    return NotAvailable(f"feedback at {field} cannot be read: {': '.join(part for part in problem if part)}")
 
 
 def _result(criterion: EvaluationCriteria | None, item: Feedback) -> EvaluationResult:

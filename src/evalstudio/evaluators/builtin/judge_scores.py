@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -12,14 +13,18 @@ from pydantic import AfterValidator, BaseModel, Field, create_model
 from ..criteria import EvaluationCriteria, Excluded, Score, leading_number, normalize
 
 _FRACTION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:/|of|out of)\s*(\d+(?:\.\d+)?)\b")
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%")
+# What models like to put around a score.
+_AROUND = " \t\r\n.,;:!*_`\"'"
 
 
 def read_score(raw: Score, criterion: EvaluationCriteria) -> Score:
     """A model's score in the form its scale uses, or ``ValueError`` saying what the scale accepts."""
-    try:
-        return _read(raw, criterion)
-    except Excluded:
-        raise ValueError(f"{raw!r} is not on the scale; {accepted(criterion)}") from None
+    bare = raw.strip(_AROUND) if isinstance(raw, str) else raw
+    for form in dict.fromkeys((raw, bare)):
+        with suppress(Excluded):
+            return _read(form, criterion)
+    raise ValueError(f"{raw!r} is not on the scale; {accepted(criterion)}")
 
 
 def _read(raw: Score, criterion: EvaluationCriteria) -> Score:
@@ -29,6 +34,8 @@ def _read(raw: Score, criterion: EvaluationCriteria) -> Score:
         case "likert5":
             return _read_likert(raw)
         case "numeric":
+            return _read_numeric(raw, criterion)
+        case _ if criterion.range is not None and not criterion.labels:
             return _read_numeric(raw, criterion)
         case _:
             normalize(raw, criterion)
@@ -49,19 +56,26 @@ def _read_likert(raw: Score) -> int:
 def _read_numeric(raw: Score, criterion: EvaluationCriteria) -> Score:
     if isinstance(raw, bool):
         return raw
-    if isinstance(raw, str) and (found := _FRACTION.match(raw)):
-        share = float(found[1]) / float(found[2]) if float(found[2]) else 2.0
-        if share > 1:
-            raise Excluded("more than the whole")
+    if isinstance(raw, str) and (share := _share(raw)) is not None:
         low, high = criterion.range or (0.0, 1.0)
         return low + share * (high - low)
-    if criterion.range is not None:
-        number = leading_number(raw)
-        if not criterion.range[0] <= number <= criterion.range[1]:
-            raise Excluded("outside the range")
-        return number
-    normalize(raw, criterion)
-    return raw if isinstance(raw, int | float) else leading_number(raw)
+    number = leading_number(raw)
+    if criterion.range is None:
+        normalize(number, criterion)
+    elif not criterion.range[0] <= number <= criterion.range[1]:
+        raise Excluded("outside the range")
+    return number
+
+
+def _share(raw: str) -> float | None:
+    """The share of the whole that "3/4", "3 out of 4" and "75%" name."""
+    found = _FRACTION.match(raw) or _PERCENT.match(raw)
+    if found is None:
+        return None
+    whole = float(found[2]) if found.re is _FRACTION else 100.0
+    if not 0 <= float(found[1]) <= whole or not whole:
+        raise Excluded("more than the whole")
+    return float(found[1]) / whole
 
 
 def accepted(criterion: EvaluationCriteria) -> str:

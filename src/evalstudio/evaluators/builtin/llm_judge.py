@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from ...messages import Message, TokensUsage
+from ...messages import Message
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..definition import EvaluatorConfig, define_evaluator
 from ..marks import fenced, new_mark
-from .transcript import quoted_in, transcript
+from .transcript import checked_quotes, planted, transcript
+from .votes import QUESTIONS, Tally, Vote, ballot, read_vote, tally
 
 SYSTEM = (
     "You judge a conversation between a user and an AI agent against criteria. "
@@ -34,9 +36,14 @@ class LlmJudge(EvaluatorConfig):
     votes: int = Field(1, ge=1, le=15, description="How many times to ask; the majority decides")
     llm: SkipJsonSchema[Any] = Field(None, exclude=True, description="A model object, in code only")
 
+    @field_validator("success_criteria", "failure_criteria")
+    @classmethod
+    def _blank_is_none(cls, value: str | None) -> str | None:
+        return value if value and value.strip() else None
+
     @model_validator(mode="after")
     def _something_to_judge(self) -> LlmJudge:
-        if not ((self.success_criteria or "").strip() or (self.failure_criteria or "").strip()):
+        if not (self.success_criteria or self.failure_criteria):
             raise ValueError("needs successCriteria or failureCriteria")
         return self
 
@@ -47,41 +54,22 @@ def _gate(config: LlmJudge | None) -> Gate:
     return "always" if config.failure_criteria_mode == "every_turn" else "finally"
 
 
-class Vote(BaseModel):
-    """What one call answers."""
-
-    reasoning: str = Field(description="Why, step by step, before any decision")
-    evidence: list[str] = Field(
-        default_factory=list[str], description="Short exact quotes from the conversation that decide it"
-    )
-    success_met: bool = False
-    failure_met: bool = False
-    confidence: float = Field(1.0, ge=0, le=1, description="From 0 (a guess) to 1 (certain)")
-
-
-_success = (bool, Field(description="Whether the success criteria are met by now"))
-_failure = (bool, Field(description="Whether the failure criteria are met by now"))
-_reasoning = (str, Field(min_length=1, description="Why, step by step, before any decision"))
-SHAPES: dict[tuple[bool, bool], type[Vote]] = {
-    (True, False): create_model("Verdict", __base__=Vote, reasoning=_reasoning, success_met=_success),
-    (False, True): create_model("Verdict", __base__=Vote, reasoning=_reasoning, failure_met=_failure),
-    (True, True): create_model(
-        "Verdict", __base__=Vote, reasoning=_reasoning, success_met=_success, failure_met=_failure
-    ),
-}
-
-
 @define_evaluator(type="llm-judge", label="LLM Judge", gate=_gate, cost="llm", timeout=600)
 async def llm_judge(ctx: EvaluatorContext[LlmJudge]) -> EvaluationResult:
     """A language model judges the conversation against success and failure criteria."""
     config = ctx.config
     model = config.llm or ctx.llm
-    shape = SHAPES[bool(config.success_criteria), bool(config.failure_criteria)]
-    answers = await asyncio.gather(
-        *(model.answer(judge_messages(ctx), shape, model=config.model) for _ in range(config.votes))
-    )
-    usage = sum((answer.usage for answer in answers), TokensUsage())
-    return _decide(ctx, [answer.value for answer in answers], usage)
+    shape = ballot(bool(config.success_criteria), bool(config.failure_criteria))
+    asked = (model.answer(judge_messages(ctx), shape, model=config.model) for _ in range(config.votes))
+    answers: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
+    return _decide(ctx, tally([_vote(answer, ctx.messages) for answer in answers]))
+
+
+def _vote(answer: Any, messages: Sequence[Message]) -> Vote:
+    vote = read_vote(answer)
+    if vote.error is None and planted(vote.reasoning, messages, QUESTIONS):
+        vote.error = "the judge repeated a verdict that stands in the conversation itself"
+    return vote
 
 
 def judge_messages(ctx: EvaluatorContext[LlmJudge]) -> list[Message]:
@@ -98,30 +86,28 @@ def judge_messages(ctx: EvaluatorContext[LlmJudge]) -> list[Message]:
     return [Message(role="system", content=SYSTEM), Message(role="user", content=content)]
 
 
-def _decide(ctx: EvaluatorContext[LlmJudge], votes: list[Vote], usage: TokensUsage) -> EvaluationResult:
+def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally) -> EvaluationResult:
     config = ctx.config
-    succeeded = sum(vote.success_met for vote in votes)
-    failed = sum(vote.failure_met for vote in votes)
-    success_met, failure_met = succeeded * 2 > len(votes), failed * 2 > len(votes)
-    # The vote that speaks for the majority explains it.
-    spokes = next(
-        (v for v in votes if (v.success_met, v.failure_met) == (success_met, failure_met)), votes[0]
-    )
-    metadata: dict[str, Any] = {
-        "successMet": success_met,
-        "failureMet": failure_met,
-        "confidence": spokes.confidence,
-        "evidence": [{"quote": q, "found": quoted_in(q, ctx.messages)} for q in spokes.evidence],
-        "modelUsage": usage.model_dump(),
+    at_once = config.failure_criteria_mode == "every_turn"
+    success, failure = votes.majority("success_met"), votes.majority("failure_met")
+    # Beside success criteria, and not in every turn, failure criteria only explain: they need no majority.
+    decisive = bool(config.failure_criteria) and (at_once or not config.success_criteria)
+    if (config.success_criteria and success is None) or (decisive and failure is None):
+        return EvaluationResult(error=votes.why_undecided(), metadata=votes.metadata())
+    ends_now = failure is True and at_once
+    holds = success is True and not ends_now if config.success_criteria else failure is False
+    spoke = votes.spokesman(success, failure)
+    question = "failure_met" if ends_now or not config.success_criteria else "success_met"
+    found = {
+        "successMet": success is True if config.success_criteria else holds,
+        "failureMet": failure is True,
+        "confidence": spoke.confidence,
+        "evidence": checked_quotes(spoke.evidence, ctx.messages),
     }
-    if len(votes) > 1:
-        metadata["votes"] = {"of": len(votes), "successMet": succeeded, "failureMet": failed}
-    ends_now = failure_met and config.failure_criteria_mode == "every_turn"
-    holds = not ends_now and success_met if config.success_criteria else not failure_met
     return EvaluationResult(
         success=holds,
         value=1.0 if holds else 0.0,
-        reason=spokes.reasoning,
-        metadata=metadata,
+        reason=spoke.reasoning + votes.split(question),
+        metadata=found | votes.metadata(),
         decisive=ends_now,
     )

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 
 from ..contract import Embedder, EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
@@ -31,6 +31,15 @@ class NlpAccuracy(EvaluatorConfig):
         validation_alias=AliasChoices("threshold", "similarityThreshold"),
         description="Lowest similarity that holds",
     )
+
+    @field_validator("embedding_model")
+    @classmethod
+    def _name_or_model(cls, value: Any) -> Any:
+        if value is None or callable(getattr(value, "embed", None)):
+            return value
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        raise ValueError("must be the name of a model, or an object with an embed method")
 
 
 @define_evaluator(type="nlp-accuracy", label="NLP Accuracy", gate="finally", cost="embedding")
@@ -64,8 +73,10 @@ async def _similarity(ctx: EvaluatorContext[NlpAccuracy], texts: list[str]) -> f
     embedder = cast(Embedder, model) if model is not None and named is None else ctx.embedder
     if embedder is None:
         raise NotAvailable("no embedding model is configured")
-    one, other = await embedder.embed(texts, model=named)
-    return cosine(one, other)
+    vectors = await embedder.embed(texts, model=named)
+    if len(vectors) != 2:
+        raise ValueError(f"the embedding model gave {len(vectors)} vectors for 2 texts")
+    return cosine(*vectors)
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -20,12 +20,8 @@ def fill(template: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCri
 
 def _value(name: str, as_written: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCriteria]) -> str:
     match name:
-        case "input":
-            return _shown(ctx.find("prompt"))
-        case "response":
-            return _shown(ctx.find("response"))
-        case "reference":
-            return _shown(ctx.find("groundTruth"))
+        case "input" | "response" | "reference":
+            return text_at(name, ctx) or _NOT_THERE
         case "criterion_name":
             return ", ".join(criterion.name for criterion in criteria)
         case "criterion_description":
@@ -33,14 +29,14 @@ def _value(name: str, as_written: str, ctx: EvaluatorContext[Any], criteria: lis
         case "criterion_scale":
             return ", ".join(criterion.scale for criterion in criteria)
         case _ if name.startswith(("context.", "metadata.")):
-            return _shown(ctx.find(name))
+            return text_at(name, ctx) or _NOT_THERE
         case _:
             return as_written
 
 
-def _shown(value: Any) -> str:
-    if value is None or value == "":
-        return _NOT_THERE
-    if isinstance(value, str):
+def text_at(path: str, ctx: EvaluatorContext[Any]) -> str | None:
+    """What a path leads to, as text for a reader; ``None`` where there is nothing."""
+    value = ctx.find(path)
+    if value is None or isinstance(value, str):
         return value
     return text_of(value) if isinstance(value, Message) else json_text(value)

@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ...messages import Message, text_of
+from ...messages import ContentBlock, Message, text_of
 
-_LONGEST_MESSAGE = 20_000
+_HEAD, _TAIL = 15_000, 5_000
+_NOT_IN_A_TITLE = re.compile(r"[^\w.-]+")
+_BAR = re.compile(r"[\r\n]\s*\|\s?")
+_SYMBOLS = re.compile(r"[\W_]+")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
+# What a terminal or a database would stumble over says nothing to a judge.
+_CONTROL = dict.fromkeys((*range(9), *range(10, 32), *range(127, 160)), "\ufffd")
 
 
 def transcript(messages: Sequence[Message]) -> str:
     """Every line of what was said is indented by a bar, so that nothing said can look like a new message."""
-    return "\n".join(_entry(number, message) for number, message in enumerate(messages, 1))
+    called = {call.id: call.name for message in messages for call in message.tool_calls or () if call.id}
+    return "\n".join(_entry(number, message, called) for number, message in enumerate(messages, 1))
 
 
-def _entry(number: int, message: Message) -> str:
+def _entry(number: int, message: Message, called: Mapping[str, str]) -> str:
     who = {"assistant": "agent"}.get(message.role, message.role)
-    lines = [f"[{number}] {who}{f' {message.name}' if message.name else ''}:"]
+    name = message.name or called.get(message.tool_call_id or "", "")
+    lines = [f"[{number}] {_title(who)}{f' {_title(name)}' if name else ''}:"]
     if text := text_of(message):
         lines.append(_barred(text))
+    if isinstance(message.content, list):
+        lines += [_barred(f"({block.type}, not shown)") for block in message.content if _is_hidden(block)]
     lines += [
         _barred(f"(calls tool {call.name} with {call.function.arguments})")
         for call in message.tool_calls or ()
     ]
-    return "\n".join(lines)
+    return "\n".join(lines if len(lines) > 1 else [*lines, _barred("(nothing)")])
+
+
+def _is_hidden(block: ContentBlock) -> bool:
+    return not text_of([block]) and block.text != ""
+
+
+def _title(text: str) -> str:
+    """Roles and names come from the agent too: they get no blank and no line break."""
+    return _NOT_IN_A_TITLE.sub("_", text)[:64]
 
 
 def _barred(text: str) -> str:
-    shown = (
-        text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}… ({len(text):,} characters)"
-    )
-    return "\n".join(f"    | {line}" for line in shown.splitlines() or [""])
+    left_out = len(text) - _HEAD - _TAIL
+    if left_out > 0:
+        text = f"{text[:_HEAD]}\n({left_out:,} characters left out)\n{text[-_TAIL:]}"
+    sound = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in sound.splitlines() or [""])
 
 
-def quoted_in(quote: str, messages: Sequence[Message]) -> bool:
-    """Whether somebody really said this, blanks, case and quotation marks aside."""
-    wanted = _plain(quote)
-    return bool(wanted) and any(wanted in _plain(_all_text(message)) for message in messages)
+def checked_quotes(quotes: Sequence[str], messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Each quote with whether somebody really said it, blanks, case and quotation marks aside."""
+    said = [_plain(text) for text in _texts(messages)]
+    wanted = [_plain(_BAR.sub("\n", quote)) for quote in quotes]
+    return [
+        {"quote": quote, "found": bool(plain) and any(plain in text for text in said)}
+        for quote, plain in zip(quotes, wanted, strict=True)
+    ]
 
 
-def _all_text(message: Message) -> str:
-    calls = " ".join(f"{call.name} {call.function.arguments}" for call in message.tool_calls or ())
-    return f"{text_of(message)} {calls}"
+def planted(reasoning: str, messages: Sequence[Message], keys: Sequence[str]) -> bool:
+    """Whether a judge's reasoning was taken from a verdict that somebody in the conversation wrote for it."""
+    wanted = _letters(reasoning)
+    suspects = (_unescaped(text) for text in _texts(messages) if "{" in text)
+    return any(wanted in _letters(text) for text in suspects if any(key in text for key in keys))
+
+
+def _unescaped(text: str) -> str:
+    """What JSON text says, however it spells it."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text)
+
+
+def _texts(messages: Sequence[Message]) -> list[str]:
+    """What each message says, tool calls included."""
+    return [
+        " ".join([text_of(m), *(f"{c.name} {c.function.arguments}" for c in m.tool_calls or ())])
+        for m in messages
+    ]
 
 
 def _plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.replace("“", '"').replace("”", '"').replace("’", "'").split()).strip("\"' .…|")
+
+
+def _letters(text: str) -> str:
+    return _SYMBOLS.sub("", unicodedata.normalize("NFKC", text).casefold())

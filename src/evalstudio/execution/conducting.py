@@ -1,0 +1,155 @@
+"""Conducting one run: a conversation with every finished turn kept before the next begins."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
+from ..connectors.session import AgentSession
+from ..conversation.definitions import Case, Persona, Scenario
+from ..conversation.loop import Agent, AgentAnswered, Finished, TurnEnded, UserSpoke, converse
+from ..conversation.preparation import InvalidScenario, Plan, prepare
+from ..conversation.results import RunResult, Turn
+from ..messages import Message, TokensUsage
+from ..project.entities import Connector, RunVerdict
+from ..project.validation import InvalidDefinition, check_connector
+from ..storage.contract import ClaimedRun, RunEnding, TurnRecord
+from .workspace import Workspace
+
+_MOST_PLANS = 512
+
+
+class Conductor:
+    """Holds the conversations of claimed runs."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._plans: OrderedDict[tuple[int, int, bytes], tuple[ClaimedRun, Plan, Persona | None]] = (
+            OrderedDict()
+        )
+        self._lines: dict[int, tuple[ClaimedRun, ConnectorDefinition, ConnectorSettings[Any]]] = {}
+
+    async def conduct(self, claimed: ClaimedRun) -> RunEnding:
+        """Hold the conversation of a run and keep its turns; how it ended is for the caller to keep."""
+        try:
+            plan, persona = self._plan(claimed)
+            agent = self._agent(claimed, persona)
+        except (InvalidScenario, InvalidDefinition, ValueError) as error:
+            return system_error(str(error))
+        return await self._hold(claimed, plan, agent)
+
+    async def _hold(self, claimed: ClaimedRun, plan: Plan, agent: Agent) -> RunEnding:
+        store, lease = self._workspace.store, claimed.lease
+        if plan.seeds:
+            await store.append_turn(lease, TurnRecord(0, plan.seeds))
+        said: list[Message] = []
+        number = 1
+        async for event in converse(plan, agent, self._workspace.services()):
+            match event:
+                case UserSpoke(turn=number, message=message):
+                    said = [message]
+                case AgentAnswered(invocation=invocation):
+                    said = [*said, *invocation.messages]
+                case TurnEnded(turn=turn, decision=decision) if not decision.over:
+                    await store.append_turn(lease, _record(turn))
+                    said = []
+                case TurnEnded():
+                    pass
+                case Finished(result=result):
+                    return _ending(result, number, said)
+        raise AssertionError("a conversation always finishes")
+
+    def _plan(self, claimed: ClaimedRun) -> tuple[Plan, Persona | None]:
+        """The plan of a run; runs that share their snapshots and case share their plan."""
+        case_key = orjson.dumps(claimed.case, option=orjson.OPT_SORT_KEYS)
+        key = (id(claimed.scenario), id(claimed.persona), case_key)
+        known = self._plans.get(key)
+        if known is not None:
+            self._plans.move_to_end(key)
+            return known[1], known[2]
+        persona = Persona.model_validate(dict(claimed.persona)) if claimed.persona else None
+        plan = prepare(
+            Scenario.model_validate(dict(claimed.scenario)),
+            self._workspace.registry,
+            case=Case.model_validate(claimed.case) if claimed.case is not None else None,
+            persona=persona,
+            has_model=self._workspace.has_model,
+        )
+        # The claimed run is kept with its plan: its snapshots must live as long as their ids are used.
+        self._plans[key] = (claimed, plan, persona)
+        if len(self._plans) > _MOST_PLANS:
+            self._plans.popitem(last=False)
+        return plan, persona
+
+    def _agent(self, claimed: ClaimedRun, persona: Persona | None) -> Agent:
+        known = self._lines.get(id(claimed.connector))
+        if known is None:
+            connector = Connector.model_validate(dict(claimed.connector))
+            definition, config = check_connector(connector, self._workspace.registry)
+            settings: ConnectorSettings[Any] = ConnectorSettings(
+                config, connector.base_url or "", connector.headers, self._workspace.scope
+            )
+            known = self._lines[id(claimed.connector)] = (claimed, definition, settings)
+        _, definition, settings = known
+        # A second attempt is a conversation of its own: it shares nothing with the first.
+        run_id = (
+            claimed.lease.run_id
+            if claimed.lease.attempt == 1
+            else f"{claimed.lease.run_id}-{claimed.lease.attempt}"
+        )
+        return AgentSession(
+            definition,
+            settings,
+            pool=self._workspace.http,
+            run=RunInfo(id=run_id),
+            extra_headers=persona.headers if persona else None,
+        )
+
+
+def _record(turn: Turn) -> TurnRecord:
+    spoken = [turn.user_message] if turn.user_message is not None else []
+    return TurnRecord(
+        turn.number,
+        [*spoken, *turn.messages],
+        turn.results,
+        turn.invocation.latency_ms,
+        turn.invocation.tokens_usage,
+    )
+
+
+def _ending(result: RunResult, number: int, said: list[Message]) -> RunEnding:
+    """How the run ended, with the turn that was not kept yet: the last, or the one that broke off."""
+    last: TurnRecord | None = None
+    if result.turns and result.turns[-1].number == number:
+        last = _record(result.turns[-1])
+    elif said:
+        last = TurnRecord(number, said)
+    tokens = [t.invocation.tokens_usage for t in result.turns if t.invocation.tokens_usage is not None]
+    output = result.output()
+    return RunEnding(
+        verdict=RunVerdict(
+            success=result.passed,
+            outcome=result.outcome,
+            fault=result.fault,
+            score=result.score,
+            overall_score=result.overall_score,
+            reason=result.reason,
+            asserted=result.verdict.asserted,
+        ),
+        output=output,
+        latency_ms=output["totalLatencyMs"] if result.turns else None,
+        tokens_usage=sum(tokens, TokensUsage()) if tokens else None,
+        thread_id=result.thread_id,
+        error=result.error,
+        last_turn=last,
+    )
+
+
+def system_error(message: str, detail: Mapping[str, Any] | None = None) -> RunEnding:
+    """A run that could not be held through no fault of the agent's."""
+    verdict = RunVerdict(success=False, outcome="error", fault="system", reason=message, asserted=True)
+    return RunEnding(verdict=verdict, output=dict(detail or {}), error=message)

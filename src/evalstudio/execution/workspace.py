@@ -1,0 +1,78 @@
+"""A project opened for work: its config, its folder, what is registered, its store and its models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..connectors.contract import ProjectScope
+from ..connectors.http_pool import HttpPool
+from ..connectors.session import close_connectors
+from ..conversation.preparation import Services
+from ..llm.client import Llm
+from ..llm.embeddings import LocalEmbedder
+from ..plugins import PluginRegistry, create_registry, load_plugins
+from ..project.config import ProjectConfig, find_config, read_config
+from ..project.planning import Surroundings
+from ..storage.contract import Store
+from ..storage.opening import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """Where answers of models and agents are recorded, replayed from, or kept for the next time."""
+
+    record: Path | None = None
+    replay: Path | None = None
+    cache: bool = False
+
+
+@dataclass(slots=True)
+class Workspace:
+    """Everything one process needs to work on a project."""
+
+    config: ProjectConfig
+    folder: Path
+    registry: PluginRegistry
+    store: Store
+    llm: Llm | None
+    http: HttpPool
+
+    @property
+    def has_model(self) -> bool:
+        return self.config.llm_settings is not None
+
+    @property
+    def scope(self) -> ProjectScope:
+        """What connectors of this project may reach on this machine."""
+        return ProjectScope(self.folder, tuple(self.config.python_modules))
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings(self.registry, self.folder, self.has_model)
+
+    def services(self) -> Services:
+        return Services(self.llm, self.llm or LocalEmbedder())
+
+
+@asynccontextmanager
+async def open_workspace(
+    config_path: Path | None = None, options: ModelOptions | None = None
+) -> AsyncGenerator[Workspace]:
+    """Open the project at hand: the given config file, else the nearest one, else this folder as it is."""
+    path = config_path or find_config(Path.cwd())
+    config = read_config(path) if path else ProjectConfig()
+    folder = path.resolve().parent if path else Path.cwd()
+    # What a plugin prints while it is imported must not end up in what a command prints.
+    with redirect_stdout(sys.stderr):
+        registry = load_plugins(path) if path else create_registry()
+    async with AsyncExitStack() as stack:
+        store = await open_store(config.storage, folder)
+        stack.push_async_callback(store.close)
+        llm = await stack.enter_async_context(Llm(config.llm_settings)) if config.llm_settings else None
+        http = HttpPool()
+        stack.push_async_callback(http.close)
+        stack.push_async_callback(close_connectors, registry.connectors())
+        yield Workspace(config, folder, registry, store, llm, http)

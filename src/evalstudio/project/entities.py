@@ -1,0 +1,246 @@
+"""Entities: what a project keeps. Definitions people make, and the executions and runs that come of them.
+
+Every entity has an id that sorts by the moment it was made, and times in UTC.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.alias_generators import to_camel
+
+from ..conversation.definitions import Case, Definition, Persona, Scenario
+from ..evaluators.aggregate import Outcome
+from ..evaluators.contract import Fault
+from ..evaluators.criteria import Name
+from ..messages import Message
+
+RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
+ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_TIME_CHARACTERS = 9
+_RANDOM_BITS = 60
+
+
+class _Ids:
+    """Ids of one process in the order they were made, also within a millisecond."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self) -> int:
+        fresh = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        with self._lock:
+            if fresh <= self._last:
+                fresh = self._last + 1 + secrets.randbits(24)
+            self._last = fresh
+        return fresh
+
+
+_ids = _Ids()
+
+
+def new_id() -> str:
+    """A short unique id (21 characters); later ids sort after earlier ones."""
+    return _written(_ids.next(), _TIME_CHARACTERS + _RANDOM_BITS // 5)
+
+
+def id_floor(moment: datetime) -> str:
+    """What every id made at this moment or later is not less than."""
+    return _written(max(0, int(moment.timestamp() * 1000)), _TIME_CHARACTERS)
+
+
+def _written(number: int, characters: int) -> str:
+    return "".join(_ALPHABET[number >> 5 * place & 31] for place in range(characters - 1, -1, -1))
+
+
+def name_key(name: str) -> str:
+    """What two names must differ in to be two names: case and composition do not count."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
+
+
+def now() -> datetime:
+    """This moment in UTC, to the millisecond that is kept."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def iso(moment: datetime) -> str:
+    return _in_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(iso, return_type=str, when_used="json")]
+
+
+class Connector(Definition):
+    """A configured way to reach one agent."""
+
+    name: Name
+    type: Name = Field(description="A built-in type or a plugin's")
+    base_url: str | None = Field(None, description="Where the agent is reached")
+    headers: dict[str, str] = Field(default_factory=dict[str, str], description="Sent with every call")
+    config: dict[str, Any] = Field(default_factory=dict[str, Any], description="Settings of this type")
+
+
+class Eval(Definition):
+    """A named set of scenarios for one or more connectors."""
+
+    name: Name
+    scenario_ids: list[str] = Field(min_length=1)
+    connector_ids: list[str] = Field(min_length=1, description="One connectorId is accepted too")
+    repetitions: int = Field(1, ge=1, le=10_000, description="How often each combination runs")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_connector(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        fields = dict(cast(Mapping[str, Any], value))
+        for single in ("connectorId", "connector_id"):
+            if single in fields:
+                if fields.keys() & {"connectorIds", "connector_ids"}:
+                    raise ValueError("give connectorId or connectorIds, not both")
+                fields["connectorIds"] = [fields.pop(single)]
+        return fields
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Eval:
+        for field, ids in (("scenarioIds", self.scenario_ids), ("connectorIds", self.connector_ids)):
+            if repeated := next((one for one in ids if ids.count(one) > 1), None):
+                raise ValueError(f'{field} names "{repeated}" twice')
+        return self
+
+
+class Stored(BaseModel):
+    """What storing adds to a definition. ``version`` grows with every change."""
+
+    id: str = Field(default_factory=new_id)
+    created_at: Moment = Field(default_factory=now)
+    updated_at: Moment = Field(default_factory=now)
+    version: int = Field(1, ge=1)
+
+
+class StoredPersona(Persona, Stored):
+    """A persona as it is kept."""
+
+
+class StoredScenario(Scenario, Stored):
+    """A scenario as it is kept."""
+
+
+class StoredConnector(Connector, Stored):
+    """A connector as it is kept."""
+
+
+class StoredEval(Eval, Stored):
+    """An eval as it is kept."""
+
+
+class _Entity(BaseModel):
+    """What executions and runs share: camelCase in JSON, an id and times in UTC."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    id: str = Field(default_factory=new_id)
+    created_at: Moment = Field(default_factory=now)
+    updated_at: Moment = Field(default_factory=now)
+
+
+class Counts(BaseModel):
+    """The runs of an execution by where they stand. ``unasserted`` ones passed with nothing to hold."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    total: int = 0
+    queued: int = 0
+    running: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    cancelled: int = 0
+    unasserted: int = 0
+
+
+class Execution(_Entity):
+    """One press of the button on an eval. Without an eval it is a single try."""
+
+    eval_id: str | None = None
+    eval_name: str | None = None
+    status: ExecutionStatus = "queued"
+    counts: Counts = Field(default_factory=Counts)
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+    trigger: str | None = Field(None, description="What started it: cli, api, ci, …")
+    labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
+
+
+class RunVerdict(BaseModel):
+    """What a run came to. An error is neither success nor failure."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    success: bool
+    outcome: Outcome
+    fault: Fault | None = None
+    score: float | None = None
+    overall_score: float | None = None
+    reason: str = ""
+    asserted: bool = Field(True, description="Whether anything could have failed")
+
+
+class RunSummary(_Entity):
+    """A run as lists show it: everything but what was said and the whole output."""
+
+    execution_id: str
+    eval_id: str | None = None
+    scenario_id: str | None = None
+    scenario_name: str = ""
+    persona_id: str | None = None
+    persona_name: str | None = None
+    connector_id: str | None = None
+    connector_name: str | None = None
+    case_name: str | None = None
+    repetition: int = Field(1, ge=1)
+    attempt: int = Field(1, ge=1)
+    status: RunStatus = "queued"
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+    latency_ms: float | None = None
+    total_tokens: int | None = None
+    turn_count: int = 0
+    thread_id: str | None = None
+    result: RunVerdict | None = None
+    error: str | None = None
+
+
+class Turn(BaseModel):
+    """One agent invocation with the evaluations after it."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+    turn: int = Field(ge=0)
+    latency_ms: float | None = None
+    tokens_usage: dict[str, Any] | None = None
+    evaluator_results: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+
+
+class Run(RunSummary):
+    """A run with all that was said, turn by turn, and its whole output."""
+
+    case: Case | None = None
+    messages: list[Message] = Field(default_factory=list[Message])
+    turns: list[Turn] = Field(default_factory=list[Turn])
+    output: dict[str, Any] | None = None

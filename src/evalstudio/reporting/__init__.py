@@ -1,0 +1,1 @@
+"""Reporting: honest numbers about runs."""

@@ -1,0 +1,143 @@
+"""The results file of a job: whole lines only, in the dataset's order, so that its end says where to go on.
+
+Beside it a small note says what the results were scored with, so that a resume cannot mix two settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from ..files import ConfigError
+from .job import ScoringJob
+from .plan import ScoringPlan
+from .scorer import Scored
+from .summary import Summary
+
+# What a score depends on. Thresholds, time limits and concurrency may change between two sittings.
+_DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
+_DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
+
+
+class ResultsFile:
+    """Takes results as they come and adds them up; without an output file it only adds them up."""
+
+    def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: Summary) -> None:
+        self._job = job
+        self._plan = plan
+        self._summary = summary
+        self._file: BinaryIO | None = None
+        self.last_line = 0
+
+    def __enter__(self) -> ResultsFile:
+        path = self._job.output
+        if path is None:
+            return self
+        _refuse_inputs(path, self._job)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(path, "ab", buffering=0)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+        try:
+            self._begin(self._file, path)
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _begin(self, file: BinaryIO, path: Path) -> None:
+        _lock(file, path)
+        note, mark = _note_path(path), _fingerprint(self._job, self._plan)
+        if self._job.resume and path.stat().st_size:
+            _check_note(note, mark, path)
+            self.last_line = _recover(path, self._summary)
+            self._summary.resumed = self._summary.records
+        else:
+            file.truncate(0)
+            note.write_bytes(orjson.dumps(mark, option=orjson.OPT_INDENT_2))
+
+    def take(self, scored: Scored) -> None:
+        self._summary.merge(scored.summary)
+        if scored.lines and self._file is not None:
+            view = memoryview(b"\n".join(scored.lines) + b"\n")
+            while view:
+                view = view[self._file.write(view) :]
+
+
+def _refuse_inputs(path: Path, job: ScoringJob) -> None:
+    for what, given in (("dataset", job.dataset), ("plan", job.plan_path)):
+        if path.exists() and path.samefile(given):
+            raise ConfigError(f"{path}: is the {what} itself; name another file for the results")
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Two runs into one file would score every record twice."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigError(f"{path}: another run is writing to it") from None
+
+
+def _note_path(output: Path) -> Path:
+    return output.with_name(output.name + ".job.json")
+
+
+def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
+    decisive = plan.model_dump(mode="json", include=_DECISIVE)
+    if plan.llm_settings is not None:
+        decisive["llm"] = plan.llm_settings.model_dump(mode="json", include=_DECISIVE_OF_MODELS)
+    text = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
+    return {
+        "dataset": str(job.dataset.resolve()),
+        "plan": hashlib.blake2b(text, digest_size=16).hexdigest(),
+        "only": job.only,
+        "sample": job.share,
+        "seed": job.seed,
+        "skipBad": job.skip_bad,
+    }
+
+
+def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:
+    try:
+        before = orjson.loads(note.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        raise ConfigError(
+            f"{output}: cannot be resumed: {note.name} is missing, so nothing says how it was scored"
+        ) from None
+    changed = [key for key, value in mark.items() if before.get(key) != value]
+    if changed:
+        raise ConfigError(
+            f"{output}: cannot be resumed: it was scored with another {', '.join(changed)}. "
+            "Use the same settings, or another output file."
+        )
+
+
+def _recover(path: Path, summary: Summary) -> int:
+    """Count what is there, cut a torn end off, and say which line of the dataset came last."""
+    last_line, whole = 0, 0
+    with open(path, "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                result = orjson.loads(line)
+                number = result["line"]
+                summary.add(result)
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                break
+            last_line, whole = number, whole + len(line)
+    os.truncate(path, whole)
+    return last_line

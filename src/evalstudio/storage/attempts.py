@@ -1,0 +1,149 @@
+"""Writing to an attempt: its turns, and its end. Only the worker that holds the lease may.
+
+Rows are appended and never rewritten. A run ends exactly once: the update that ends it finds it running
+under this attempt and this worker, or nothing happens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, select, update
+
+from .contract import Lease, RunEnding, TurnRecord
+from .errors import LeaseLost
+from .schema import messages, outputs, runs, turns
+from .transaction import Unit, now_ms
+
+_COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
+_SHOWN_REASON = 500
+
+
+def append_turn(unit: Unit, lease: Lease, turn: TurnRecord) -> None:
+    """Keep a finished turn."""
+    row = _row(unit, lease)
+    if row.status != "running" or (row.attempt, row.worker_id) != (lease.attempt, lease.worker_id):
+        raise LeaseLost(lease.run_id, _why(row, lease))
+    if unit.again and _has_turn(unit, lease, turn.number):
+        return
+    _add_turn(unit, row.execution_id, lease, turn)
+
+
+def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
+    """End a run, with its last turn if that comes along."""
+    ended = unit.connection.execute(
+        update(runs)
+        .where(
+            runs.c.id == lease.run_id,
+            runs.c.attempt == lease.attempt,
+            runs.c.worker_id == lease.worker_id,
+            runs.c.status == "running",
+        )
+        .values(ended_values(ending))
+        .returning(runs.c.execution_id)
+    ).one_or_none()
+    if ended is None:
+        row = _row(unit, lease)
+        mine = (row.attempt, row.worker_id) == (lease.attempt, lease.worker_id)
+        if unit.again and mine and row.status in ("completed", "error"):
+            return
+        raise LeaseLost(lease.run_id, _why(row, lease))
+    if ending.last_turn is not None:
+        _add_turn(unit, ended.execution_id, lease, ending.last_turn)
+    add_output(unit, ended.execution_id, lease, ending)
+
+
+def ended_values(ending: RunEnding) -> dict[str, Any]:
+    """What the end of a run writes to its row."""
+    verdict, moment = ending.verdict, now_ms()
+    last = ending.last_turn.number if ending.last_turn else 0
+    return {
+        "status": "error" if verdict.outcome == "error" else "completed",
+        "outcome": verdict.outcome,
+        "fault": verdict.fault,
+        "score": verdict.score,
+        "overall_score": verdict.overall_score,
+        "asserted": verdict.asserted,
+        "reason": verdict.reason,
+        "error": ending.error,
+        "latency_ms": ending.latency_ms,
+        "total_tokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
+        "turn_count": max(ending.turn_count, last),
+        "thread_id": ending.thread_id,
+        "lease_until": None,
+        "completed": moment,
+        "updated": moment,
+    }
+
+
+def add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) -> None:
+    """Keep the output under its attempt, count the outcome and tell."""
+    verdict = ending.verdict
+    unit.add(
+        outputs,
+        {
+            "run_id": lease.run_id,
+            "attempt": lease.attempt,
+            "result": verdict.model_dump(by_alias=True),
+            "output": dict(ending.output),
+        },
+    )
+    unasserted = int(verdict.outcome == "pass" and not verdict.asserted)
+    unit.count(execution_id, running=-1, unasserted=unasserted, **{_COUNT_OF[verdict.outcome]: 1})
+    unit.tell(
+        "run.finished",
+        execution_id,
+        lease.run_id,
+        {
+            "outcome": verdict.outcome,
+            "fault": verdict.fault,
+            "score": verdict.score,
+            "reason": verdict.reason[:_SHOWN_REASON],
+            "latencyMs": ending.latency_ms,
+        },
+    )
+
+
+def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> None:
+    key: dict[str, Any] = {"run_id": lease.run_id, "attempt": lease.attempt, "turn": turn.number}
+    usage = turn.tokens_usage
+    body = {
+        "turn": turn.number,
+        "latencyMs": turn.latency_ms,
+        "tokensUsage": usage.model_dump() if usage else None,
+        "evaluatorResults": [result.to_json() for result in turn.results],
+    }
+    unit.add(turns, key | {"body": {**turn.more, **body}})
+    for position, message in enumerate(turn.messages):
+        unit.add(messages, key | {"position": position, "body": message.to_json()})
+    unit.tell("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
+
+
+def _row(unit: Unit, lease: Lease) -> Row[Any]:
+    found = unit.connection.execute(
+        select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
+        .where(runs.c.id == lease.run_id)
+        .with_for_update()
+    ).one_or_none()
+    if found is None:
+        raise LeaseLost(lease.run_id, "it was deleted")
+    return found
+
+
+def _has_turn(unit: Unit, lease: Lease, number: int) -> bool:
+    found = unit.connection.execute(
+        select(turns.c.turn).where(
+            turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt, turns.c.turn == number
+        )
+    )
+    return found.first() is not None
+
+
+def _why(row: Row[Any], lease: Lease) -> str:
+    if row.status == "cancelled":
+        return "it was cancelled"
+    if row.attempt != lease.attempt:
+        return f"the lease ran out and attempt {row.attempt} has taken its place"
+    if row.status in ("completed", "error"):
+        return "it is already finished"
+    return "another worker has it" if row.status == "running" else "it is back in the queue"

@@ -1,0 +1,223 @@
+"""Personas, scenarios, connectors and evals: documents with a unique name and a version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Row, Table, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ..conversation.definitions import Persona, Scenario
+from ..project.entities import (
+    Connector,
+    Stored,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+    name_key,
+    now,
+)
+from . import schema
+from .columns import short_key
+from .contract import AnyStored, Change, DefinitionKind, Filters, Once, Page
+from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
+from .idempotency import known_target, remember
+from .json_text import dumps
+from .lists import contains, paged, tagged
+from .rows import milliseconds_of, moment_of
+from .transaction import Unit
+
+TABLES: dict[DefinitionKind, Table] = {
+    "persona": schema.personas,
+    "scenario": schema.scenarios,
+    "connector": schema.connectors,
+    "eval": schema.evals,
+}
+_MODELS: dict[DefinitionKind, type[AnyStored]] = {
+    "persona": StoredPersona,
+    "scenario": StoredScenario,
+    "connector": StoredConnector,
+    "eval": StoredEval,
+}
+_OWN = set(Stored.model_fields)
+
+
+def kind_of(entity: AnyStored) -> DefinitionKind:
+    if isinstance(entity, Persona):
+        return "persona"
+    if isinstance(entity, Scenario):
+        return "scenario"
+    return "connector" if isinstance(entity, Connector) else "eval"
+
+
+def create(unit: Unit, entity: AnyStored, once: Once | None = None) -> AnyStored:
+    kind = kind_of(entity)
+    if (target := known_target(unit, once)) is not None:
+        return get(unit, kind, target)
+    if unit.again and (row := _row(unit, kind, entity.id)) is not None:
+        return _entity(kind, row)
+    _check_name(unit, kind, entity)
+    _check_references(unit, entity)
+    moment = now()
+    kept = entity.model_copy(update={"created_at": moment, "updated_at": moment, "version": 1})
+    row = _values(kind, kept) | {"id": kept.id, "created": milliseconds_of(moment)}
+    _guarded(unit, kind, kept, insert(TABLES[kind]).values(row))
+    remember(unit, once, kept.id)
+    return kept
+
+
+def change(unit: Unit, entity: AnyStored, expected: int | None = None) -> AnyStored:
+    """Replace a definition; with ``expected`` only if nobody else has changed it since."""
+    kind, table = kind_of(entity), TABLES[kind_of(entity)]
+    row = _row(unit, kind, entity.id, lock=True)
+    if row is None:
+        raise NotFound(kind, entity.id)
+    before = _entity(kind, row)
+    moment = max(now(), before.updated_at)
+    kept = entity.model_copy(
+        update={"created_at": before.created_at, "updated_at": moment, "version": row.version + 1}
+    )
+    if expected is not None and row.version != expected:
+        if unit.again and row.version == expected + 1 and _values(kind, before)["document"] == _values(kind, kept)["document"]:
+            return before
+        raise VersionConflict(kind, before.name, expected, row.version)
+    _check_name(unit, kind, kept)
+    _check_references(unit, kept)
+    _guarded(unit, kind, kept, update(table).where(table.c.id == kept.id).values(_values(kind, kept)))
+    return kept
+
+
+def remove(unit: Unit, kind: DefinitionKind, wanted: str, expected: int | None = None) -> None:
+    row = _row(unit, kind, wanted, lock=True)
+    if row is None:
+        if unit.again:
+            return
+        raise NotFound(kind, wanted)
+    if expected is not None and row.version != expected:
+        raise VersionConflict(kind, row.name, expected, row.version)
+    if users := _users(unit, kind, wanted):
+        names = ", ".join(f'"{name}"' for name in users)
+        raise InUse(f'The {kind} "{row.name}" is used by {names}. Take it out there first.')
+    unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == wanted))
+
+
+def apply(unit: Unit, changes: Sequence[Change]) -> None:
+    """Make a set of changes in the order given, all or none."""
+    for step in changes:
+        if step.delete is not None:
+            remove(unit, step.kind, step.delete)
+        elif step.put is not None and _row(unit, step.kind, step.put.id) is None:
+            create(unit, step.put)
+        elif step.put is not None:
+            change(unit, step.put)
+
+
+def get(unit: Unit, kind: DefinitionKind, wanted: str) -> AnyStored:
+    row = _row(unit, kind, wanted)
+    if row is None:
+        raise NotFound(kind, wanted)
+    return _entity(kind, row)
+
+
+def find(unit: Unit, kind: DefinitionKind, name: str) -> AnyStored | None:
+    table = TABLES[kind]
+    query = select(table).where(table.c.name_key == short_key(name_key(name)))
+    row = unit.connection.execute(query).one_or_none()
+    return None if row is None else _entity(kind, row)
+
+
+def list_of(
+    unit: Unit, kind: DefinitionKind, filters: Filters, cursor: str | None, limit: int
+) -> Page[AnyStored]:
+    table = TABLES[kind]
+    query = select(table)
+    if filters.since is not None:
+        query = query.where(table.c.created >= milliseconds_of(filters.since))
+    if filters.until is not None:
+        query = query.where(table.c.created < milliseconds_of(filters.until))
+    if filters.text:
+        query = query.where(contains(table.c.name_key, filters.text))
+    if filters.tags:
+        query = query.where(*tagged(filters.tags)) if kind == "scenario" else query.where(table.c.id == "")
+    return paged(unit, query, table.c.id, lambda row: _entity(kind, row), cursor, limit)
+
+
+def _row(unit: Unit, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> Row[Any] | None:
+    query = select(TABLES[kind]).where(TABLES[kind].c.id == wanted)
+    return unit.connection.execute(query.with_for_update() if lock else query).one_or_none()
+
+
+def _entity(kind: DefinitionKind, row: Row[Any]) -> AnyStored:
+    own = {
+        "id": row.id,
+        "created_at": moment_of(row.created),
+        "updated_at": moment_of(row.updated),
+        "version": row.version,
+    }
+    return _MODELS[kind].model_validate(row.document | own)
+
+
+def _values(kind: DefinitionKind, entity: AnyStored) -> dict[str, Any]:
+    try:
+        document = entity.model_dump(mode="json", by_alias=True, exclude=_OWN, exclude_unset=False)
+    except PydanticSerializationError:
+        raise StorageError(
+            f'The {kind} "{entity.name}" holds objects that only exist in code. '
+            "List its evaluators by type and config to keep it."
+        ) from None
+    values: dict[str, Any] = {
+        "name": entity.name,
+        "name_key": short_key(name_key(entity.name)),
+        "version": entity.version,
+        "updated": milliseconds_of(entity.updated_at),
+        "document": document,
+    }
+    if isinstance(entity, StoredScenario):
+        values["tags"] = dumps([name_key(tag) for tag in entity.tags])
+    return values
+
+
+def _check_name(unit: Unit, kind: DefinitionKind, entity: AnyStored) -> None:
+    table = TABLES[kind]
+    taken = select(table.c.name).where(
+        table.c.name_key == short_key(name_key(entity.name)), table.c.id != entity.id
+    )
+    if (row := unit.connection.execute(taken).first()) is not None:
+        raise NameTaken(kind, row.name)
+
+
+def _guarded(unit: Unit, kind: DefinitionKind, entity: AnyStored, statement: Any) -> None:
+    """Write, with the name taken by another process in the same moment said plainly."""
+    try:
+        unit.connection.execute(statement)
+    except IntegrityError:
+        raise NameTaken(kind, entity.name) from None
+
+
+def _check_references(unit: Unit, entity: AnyStored) -> None:
+    wanted: list[tuple[DefinitionKind, str, list[str]]] = []
+    if isinstance(entity, StoredScenario):
+        wanted = [("persona", "personaIds", entity.persona_ids)]
+    if isinstance(entity, StoredEval):
+        wanted = [
+            ("scenario", "scenarioIds", entity.scenario_ids),
+            ("connector", "connectorIds", entity.connector_ids),
+        ]
+    for kind, field, ids in wanted:
+        table = TABLES[kind]
+        found = set(unit.connection.execute(select(table.c.id).where(table.c.id.in_(ids))).scalars())
+        if missing := [one for one in ids if one not in found]:
+            raise UnknownReference(f'"{entity.name}" {field}: there is no {kind} "{missing[0]}".')
+
+
+def _users(unit: Unit, kind: DefinitionKind, wanted: str) -> list[str]:
+    """The names of what refers to a definition."""
+    if kind == "eval":
+        return []
+    owner, field = ("scenario", "personaIds") if kind == "persona" else ("eval", f"{kind}Ids")
+    table = TABLES[owner]
+    near = select(table.c.name, table.c.document).where(table.c.document.contains(wanted, autoescape=True))
+    return [row.name for row in unit.connection.execute(near) if wanted in row.document.get(field, ())]

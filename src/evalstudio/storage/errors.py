@@ -1,0 +1,62 @@
+"""What can go wrong with storage, each written for the person who reads it."""
+
+from __future__ import annotations
+
+
+class StorageError(RuntimeError):
+    """Something could not be kept or read; the message says what, where and what to do."""
+
+
+class SchemaMismatch(StorageError):
+    """The database was made by another version."""
+
+
+class NotFound(StorageError):
+    """There is no such thing, or no longer."""
+
+    def __init__(self, kind: str, wanted: str) -> None:
+        self.kind, self.wanted = kind, wanted
+        super().__init__(f'There is no {kind} "{wanted}".')
+
+
+class NameTaken(StorageError):
+    """Names are unique per kind, whatever their case."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f'There is already a {kind} named "{name}"; names are unique, whatever their case.')
+
+
+class VersionConflict(StorageError):
+    """Somebody else changed it first."""
+
+    def __init__(self, kind: str, wanted: str, expected: int, found: int) -> None:
+        self.expected, self.found = expected, found
+        super().__init__(
+            f'The {kind} "{wanted}" was changed in the meantime (version {found}, not {expected}). '
+            "Read it again and repeat the change."
+        )
+
+
+class InUse(StorageError):
+    """It cannot go while something else needs it."""
+
+
+class UnknownReference(StorageError):
+    """A definition names something that does not exist."""
+
+
+class LeaseLost(StorageError):
+    """The run is no longer this worker's to write to: it was taken away, ended or cancelled."""
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"Run {run_id} is no longer held by this worker: {reason}.")
+
+
+class InvalidCursor(ValueError):
+    """A cursor that no list handed out."""
+
+
+class KeyReused(StorageError):
+    """An idempotency key that stood for another request."""

@@ -1,0 +1,174 @@
+"""Lists of runs and executions, newest first, and what one of them holds.
+
+Lists read summaries. A cursor is the id of the last item seen: ids sort by the moment they were made, so
+that a page stays where it is while new items arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import ColumnElement, Row, Select, Table, literal, select
+
+from ..conversation.definitions import Case
+from ..messages import Message
+from ..project.entities import Execution, Run, RunSummary, RunVerdict, Turn, id_floor, name_key
+from .contract import Filters, Page, cursor_after, read_cursor
+from .errors import NotFound
+from .json_text import dumps
+from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, execution_of, run_fields, summary_of
+from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
+from .snapshots import Bodies
+from .transaction import Unit
+
+LARGEST_PAGE = 1000
+T = TypeVar("T")
+
+
+def paged(
+    unit: Unit,
+    query: Select[Any],
+    identity: ColumnElement[str],
+    read: Callable[[Row[Any]], T],
+    cursor: str | None,
+    limit: int,
+) -> Page[T]:
+    """One page of a query, newest first."""
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise ValueError(f"limit must be between 1 and {LARGEST_PAGE}, not {limit}")
+    if cursor is not None:
+        query = query.where(identity < read_cursor(cursor))
+    rows = unit.connection.execute(query.order_by(identity.desc()).limit(limit + 1)).all()
+    more = len(rows) > limit
+    return Page([read(row) for row in rows[:limit]], cursor_after(rows[limit - 1].id) if more else None)
+
+
+def in_period(identity: ColumnElement[str], filters: Filters) -> list[ColumnElement[bool]]:
+    """The period as a range of ids, which needs no index of its own."""
+    found: list[ColumnElement[bool]] = []
+    if filters.since is not None:
+        found.append(identity >= id_floor(filters.since))
+    if filters.until is not None:
+        found.append(identity < id_floor(filters.until))
+    return found
+
+
+def equal(table: Table, filters: Filters, *names: str) -> list[ColumnElement[bool]]:
+    given = ((name, getattr(filters, name)) for name in names)
+    return [table.c[name] == value for name, value in given if value is not None]
+
+
+def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    return column.contains(name_key(text), autoescape=True)
+
+
+def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Scenarios with all of these tags."""
+    return [contains(cast(ColumnElement[str], scenarios.c.tags), dumps(name_key(tag))) for tag in tags]
+
+
+def run_conditions(filters: Filters) -> list[Any]:
+    found: list[Any] = in_period(runs.c.id, filters)
+    found += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    outcome = filters.outcome
+    if filters.status == "error":
+        outcome = outcome or "error"
+    if filters.status is not None:
+        found.append(runs.c.status == filters.status)
+    if outcome in ("fail", "error"):
+        # Written out as the index is, or SQLite does not recognise that it may use it.
+        found += [BAD, runs.c.outcome == literal(outcome, literal_execute=True)]
+    elif outcome is not None:
+        found.append(runs.c.outcome == outcome)
+    if filters.text:
+        found.append(contains(runs.c.name_key, filters.text))
+    if filters.tags:
+        found.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
+    return found
+
+
+def list_runs(unit: Unit, filters: Filters, cursor: str | None, limit: int) -> Page[RunSummary]:
+    query = select(*RUN_COLUMNS).where(*run_conditions(filters))
+    return paged(unit, query, runs.c.id, summary_of, cursor, limit)
+
+
+def execution_conditions(filters: Filters) -> list[Any]:
+    found: list[Any] = [executions.c.deleting.is_(False), *in_period(executions.c.id, filters)]
+    found += equal(executions, filters, "eval_id", "status")
+    if filters.execution_id is not None:
+        found.append(executions.c.id == filters.execution_id)
+    if filters.text:
+        found.append(contains(executions.c.name_key, filters.text))
+    return found
+
+
+def list_executions(unit: Unit, filters: Filters, cursor: str | None, limit: int) -> Page[Execution]:
+    query = select(*EXECUTION_COLUMNS).where(*execution_conditions(filters))
+    return paged(unit, query, executions.c.id, execution_of, cursor, limit)
+
+
+def get_execution(unit: Unit, wanted: str) -> Execution:
+    query = select(*EXECUTION_COLUMNS).where(executions.c.id == wanted, executions.c.deleting.is_(False))
+    row = unit.connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("execution", wanted)
+    return execution_of(row)
+
+
+def get_run(unit: Unit, wanted: str, attempt: int | None) -> Run:
+    """A run with all that was said, of its current attempt or an earlier one."""
+    query = select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == wanted)
+    row = unit.connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("run", wanted)
+    shown = attempt or row.attempt
+    fields = run_fields(row) | {"attempt": shown}
+    output, result = _output(unit, wanted, shown)
+    if shown != row.attempt:
+        fields |= {"result": result}
+    return Run.model_construct(
+        **fields,
+        case=None if row.case is None else Case.model_validate(row.case),
+        messages=_messages(unit, wanted, shown),
+        turns=_turns(unit, wanted, shown),
+        output=output,
+    )
+
+
+def _output(unit: Unit, wanted: str, attempt: int) -> tuple[dict[str, Any] | None, RunVerdict | None]:
+    row = unit.connection.execute(
+        select(outputs.c.output, outputs.c.result).where(
+            outputs.c.run_id == wanted, outputs.c.attempt == attempt
+        )
+    ).one_or_none()
+    return (None, None) if row is None else (row.output, RunVerdict.model_validate(row.result))
+
+
+def _messages(unit: Unit, wanted: str, attempt: int) -> list[Message]:
+    rows = unit.connection.execute(
+        select(messages.c.body)
+        .where(messages.c.run_id == wanted, messages.c.attempt == attempt)
+        .order_by(messages.c.turn, messages.c.position)
+    )
+    return [Message.model_validate(row.body) for row in rows]
+
+
+def _turns(unit: Unit, wanted: str, attempt: int) -> list[Turn]:
+    rows = unit.connection.execute(
+        select(turns.c.body)
+        .where(turns.c.run_id == wanted, turns.c.attempt == attempt)
+        .order_by(turns.c.turn)
+    )
+    return [Turn.model_validate(row.body) for row in rows]
+
+
+def get_snapshots(unit: Unit, run_id: str, bodies: Bodies) -> dict[str, Mapping[str, Any] | None]:
+    """The scenario, persona and connector of a run as they were."""
+    kinds = ("scenario", "persona", "connector")
+    query = select(*(runs.c[f"{kind}_snapshot"].label(kind) for kind in kinds)).where(runs.c.id == run_id)
+    row = unit.connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("run", run_id)
+    found = bodies.of(unit, row)
+    return {kind: found.get(getattr(row, kind)) for kind in kinds}

@@ -1,0 +1,133 @@
+"""A project in a PostgreSQL database, through a pool that survives a restart of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import asyncpg
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from .errors import StorageError
+from .failures import is_gone, is_rolled_back, postgres_failure
+from .transaction import CHANNEL, Unit
+from .waking import Bells, Listening
+
+log = logging.getLogger("evalstudio")
+
+T = TypeVar("T")
+Operation = Callable[[Unit], T]
+
+PATIENCE_SECONDS = 30.0
+_POOL_SIZE = 10
+_CONNECT_SECONDS = 10.0
+_LONGEST_PAUSE = 1.0
+_ALIVE_SECONDS = 30.0
+
+
+def shown_place(dsn: str) -> str:
+    """Where a connection string leads, without user or password."""
+    rest = dsn.partition("://")[2].partition("?")[0]
+    return rest.rpartition("@")[2] or "localhost"
+
+
+def plain_dsn(text: str) -> str:
+    """The connection string as the driver takes it; the scheme of SQLAlchemy is accepted too."""
+    scheme, found, rest = text.partition("://")
+    if not found or scheme.partition("+")[0] not in ("postgres", "postgresql"):
+        raise StorageError(
+            "storage.connectionString must look like postgresql://user:password@host:5432/database."
+        )
+    return f"postgresql://{rest}"
+
+
+def connect(dsn: str) -> AsyncEngine:
+    async def opened(*_: object, **__: object) -> Any:
+        return await asyncpg.connect(dsn, timeout=_CONNECT_SECONDS, command_timeout=120)
+
+    return create_async_engine(
+        "postgresql+asyncpg://", async_creator=opened, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE
+    )
+
+
+class PostgresDatabase:
+    """Runs operations on the server."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.place = shown_place(dsn)
+        self.bells = Bells()
+        self.engine = connect(dsn)
+        self.listening = Listening(lambda: asyncio.get_running_loop().create_task(self._listen()))
+        self._closed = False
+
+    async def read(self, operation: Operation[T]) -> T:
+        return await self._persist(lambda _: self._read(operation))
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run an operation in a transaction; a lost connection is tried again, telling the operation so."""
+        return await self._persist(lambda again: self._write(operation, again))
+
+    async def close(self) -> None:
+        self._closed = True
+        await self.listening.stop()
+        await self.engine.dispose()
+
+    async def _read(self, operation: Operation[T]) -> T:
+        async with self.engine.connect() as connection:
+            return await connection.run_sync(lambda sync: operation(Unit(sync)))
+
+    async def _write(self, operation: Operation[T], again: bool) -> T:
+        def run(connection: Connection) -> tuple[Unit, T]:
+            unit = Unit(connection, again=again)
+            result = operation(unit)
+            unit.write()
+            return unit, result
+
+        async with self.engine.begin() as connection:
+            unit, result = await connection.run_sync(run)
+        self.bells.ring(work=unit.new_work, events=bool(unit.events))
+        return result
+
+    async def _persist(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
+        """Try until it works, for as long as the trouble is one that passes."""
+        if self._closed:
+            raise StorageError("The store is closed.")
+        deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        pause, again = 0.05, False
+        while True:
+            try:
+                return await attempt(again)
+            except (DBAPIError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                gone = is_gone(error)
+                if not (gone or is_rolled_back(error)) or asyncio.get_running_loop().time() > deadline:
+                    raise postgres_failure(error, self.place) from None
+                again = again or gone
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _listen(self) -> None:
+        """Hear what other processes commit; after a lost connection anything may have been missed."""
+        while True:
+            try:
+                connection = await asyncpg.connect(self._dsn, timeout=_CONNECT_SECONDS)
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                await asyncio.sleep(_LONGEST_PAUSE)
+                continue
+            try:
+                await connection.add_listener(CHANNEL, self._heard)
+                self.bells.ring(work=True, events=True)
+                while True:
+                    await asyncio.sleep(_ALIVE_SECONDS)
+                    await connection.execute("SELECT 1")
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                log.info("listening to %s again after: %s", self.place, error)
+            finally:
+                await connection.close(timeout=1)
+
+    def _heard(self, _connection: object, _process: int, _channel: str, message: object) -> None:
+        self.bells.ring(work=message == "work", events=message == "events")

@@ -1,0 +1,202 @@
+"""The queue of runs: claiming under a lease, keeping the lease, giving back.
+
+A run belongs to one attempt of one worker at a time. A lease that runs out returns the run to the queue
+under the next attempt; what the lost attempt had written stays under its own number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, exists, or_, select, tuple_, update
+
+from .attempts import add_output, ended_values
+from .contract import ClaimedRun, Heartbeat, Lease, RunEnding
+from .rows import summary_of
+from .schema import HELD, WAITING, runs
+from .snapshots import Bodies
+from .transaction import Unit, now_ms
+from ..project.entities import RunVerdict
+
+MOST_LOSSES = 25
+_BATCH = 500
+
+
+def has_work(unit: Unit) -> bool:
+    """Whether anything is waiting, or its lease has run out."""
+    waiting = exists().where(WAITING).select_from(runs)
+    expired = exists().where(HELD, runs.c.lease_until < unit.clock()).select_from(runs)
+    return bool(unit.connection.execute(select(or_(waiting, expired))).scalar())
+
+
+def claim(
+    unit: Unit,
+    worker_id: str,
+    limit: int,
+    lease_seconds: float,
+    room: Mapping[str, int],
+    execution_id: str | None,
+    bodies: Bodies,
+) -> list[ClaimedRun]:
+    """Take the runs that have waited longest; ``room`` is how many more each named connector can take."""
+    take_back(unit, runs.c.lease_until < unit.clock(), "its worker was lost")
+    chosen = _choose(unit, limit, dict(room), execution_id)
+    if not chosen:
+        return []
+    moment = now_ms()
+    rows = unit.connection.execute(
+        update(runs)
+        .where(runs.c.id.in_(chosen))
+        .values(
+            status="running",
+            worker_id=worker_id,
+            lease_until=unit.clock() + int(lease_seconds * 1000),
+            started=moment,
+            updated=moment,
+        )
+        .returning(*runs.c)
+    ).all()
+    for row in rows:
+        unit.count(row.execution_id, queued=-1, running=1)
+        unit.tell("run.started", row.execution_id, row.id, {"attempt": row.attempt})
+    place = {run_id: number for number, run_id in enumerate(chosen)}
+    return _claimed(unit, sorted(rows, key=lambda row: place[row.id]), worker_id, bodies)
+
+
+def _choose(unit: Unit, limit: int, room: dict[str, int], execution_id: str | None) -> list[str]:
+    chosen: list[str] = []
+    while len(chosen) < limit:
+        wanted = limit - len(chosen)
+        conditions: list[Any] = [WAITING]
+        if full := [connector for connector, left in room.items() if left <= 0]:
+            conditions.append(or_(runs.c.connector_id.is_(None), runs.c.connector_id.not_in(full)))
+        if execution_id is not None:
+            conditions.append(runs.c.execution_id == execution_id)
+        if chosen:
+            conditions.append(runs.c.id.not_in(chosen))
+        rows = unit.connection.execute(
+            select(runs.c.id, runs.c.connector_id)
+            .where(*conditions)
+            .order_by(runs.c.queued, runs.c.id)
+            .limit(wanted)
+            .with_for_update(skip_locked=True)
+        ).all()
+        before = len(chosen)
+        for row in rows:
+            if room.get(row.connector_id, 1) > 0:
+                chosen.append(row.id)
+                if row.connector_id in room:
+                    room[row.connector_id] -= 1
+        if len(rows) < wanted or len(chosen) == before + len(rows):
+            break
+    return chosen
+
+
+def _claimed(unit: Unit, rows: Sequence[Row[Any]], worker_id: str, bodies: Bodies) -> list[ClaimedRun]:
+    hashes = [h for row in rows for h in (row.scenario_snapshot, row.persona_snapshot, row.connector_snapshot)]
+    body = bodies.of(unit, hashes)
+    return [
+        ClaimedRun(
+            lease=Lease(row.id, row.attempt, worker_id),
+            run=summary_of(row),
+            case=row.case,
+            scenario=body[row.scenario_snapshot],
+            persona=body[row.persona_snapshot] if row.persona_snapshot else None,
+            connector=body[row.connector_snapshot],
+        )
+        for row in rows
+    ]
+
+
+def heartbeat(unit: Unit, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
+    """Keep leases for another while, and say which are still held."""
+    wanted = {lease.run_id: lease for lease in leases}
+    if not wanted:
+        return Heartbeat(frozenset(), frozenset(), frozenset())
+    mine = runs.c.worker_id.in_({lease.worker_id for lease in leases})
+    kept = unit.connection.execute(
+        update(runs)
+        .where(runs.c.id.in_(wanted), mine, HELD)
+        .values(lease_until=unit.clock() + int(lease_seconds * 1000))
+        .returning(runs.c.id, runs.c.attempt, runs.c.worker_id)
+    ).all()
+    held = {row.id for row in kept if _same(row, wanted)}
+    others = wanted.keys() - held
+    cancelled: set[str] = set()
+    if others:
+        found = unit.connection.execute(
+            select(runs.c.id, runs.c.attempt, runs.c.worker_id).where(
+                runs.c.id.in_(others), runs.c.status == "cancelled"
+            )
+        )
+        cancelled = {row.id for row in found if _same(row, wanted)}
+    return Heartbeat(frozenset(held), frozenset(cancelled), frozenset(others - cancelled))
+
+
+def _same(row: Row[Any], wanted: Mapping[str, Lease]) -> bool:
+    return wanted[row.id] == Lease(row.id, row.attempt, row.worker_id)
+
+
+def release(unit: Unit, leases: Collection[Lease]) -> int:
+    """Give runs back unfinished; they start afresh under the next attempt."""
+    keys = [(lease.run_id, lease.attempt, lease.worker_id) for lease in leases]
+    mine = tuple_(runs.c.id, runs.c.attempt, runs.c.worker_id).in_(keys)
+    return take_back(unit, mine, "its worker stopped", lost=False)
+
+
+def abandon(unit: Unit, worker_ids: Collection[str]) -> int:
+    """Take back everything held by workers known to be gone, without waiting for their leases."""
+    return take_back(unit, runs.c.worker_id.in_(worker_ids), "its worker was lost")
+
+
+def workers(unit: Unit) -> list[str]:
+    return list(unit.connection.execute(select(runs.c.worker_id).where(HELD).distinct()).scalars())
+
+
+def take_back(unit: Unit, which: ColumnElement[bool], why: str, *, lost: bool = True) -> int:
+    """Return running runs to the queue, a bounded number at a time."""
+    rows = unit.connection.execute(
+        select(runs.c.id, runs.c.execution_id, runs.c.attempt, runs.c.losses)
+        .where(and_(HELD, which))
+        .limit(_BATCH)
+        .with_for_update(skip_locked=True)
+    ).all()
+    hopeless = [row for row in rows if lost and row.losses + 1 >= MOST_LOSSES]
+    back = [row for row in rows if row not in hopeless]
+    if back:
+        _requeue(unit, back, why, lost)
+    for row in hopeless:
+        _give_up(unit, row)
+    return len(rows)
+
+
+def _requeue(unit: Unit, rows: Sequence[Row[Any]], why: str, lost: bool) -> None:
+    moment = now_ms()
+    unit.connection.execute(
+        update(runs)
+        .where(runs.c.id.in_([row.id for row in rows]))
+        .values(
+            status="queued",
+            attempt=runs.c.attempt + 1,
+            losses=runs.c.losses + int(lost),
+            queued=moment,
+            updated=moment,
+            worker_id=None,
+            lease_until=None,
+            started=None,
+        )
+    )
+    for row in rows:
+        unit.count(row.execution_id, queued=1, running=-1)
+        unit.tell("run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": why})
+    unit.new_work = True
+
+
+def _give_up(unit: Unit, row: Row[Any]) -> None:
+    """A run that brings down every worker must not do so for ever."""
+    reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
+    verdict = RunVerdict(success=False, outcome="error", fault="system", reason=reason)
+    ending = RunEnding(verdict, error=reason)
+    unit.connection.execute(update(runs).where(runs.c.id == row.id).values(ended_values(ending)))
+    add_output(unit, row.execution_id, Lease(row.id, row.attempt, ""), ending)

@@ -1,0 +1,206 @@
+"""The tables. What is written here is what the migrations make; a test compares the two.
+
+Documents are JSON text, moments are milliseconds, ids sort by the moment they were made. Indexes are those
+the queries use and no others.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, Table, text
+
+from .columns import Id, Json, Key, Plain, moment
+
+HEAD = "0002"
+
+metadata = MetaData()
+
+
+def _definitions(name: str, *more: Column[str]) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("id", Id, primary_key=True),
+        Column("name", Plain, nullable=False),
+        Column("name_key", Plain, nullable=False, unique=True),
+        Column("version", Integer, nullable=False),
+        moment("created", nullable=False),
+        moment("updated", nullable=False),
+        *more,
+        Column("document", Json, nullable=False),
+    )
+
+
+personas = _definitions("personas")
+scenarios = _definitions("scenarios", Column("tags", Plain, nullable=False))
+connectors = _definitions("connectors")
+evals = _definitions("evals")
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("hash", Id, primary_key=True),
+    moment("used", nullable=False),
+    Column("body", Plain, nullable=False),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("eval_id", Id),
+    Column("eval_name", Plain),
+    Column("name_key", Plain, nullable=False),
+    Column("status", Id, nullable=False),
+    Column("cancelling", Boolean, nullable=False),
+    Column("deleting", Boolean, nullable=False),
+    *(
+        Column(name, Integer, nullable=False)
+        for name in ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
+    ),
+    moment("created", nullable=False),
+    moment("updated", nullable=False),
+    moment("started"),
+    moment("completed"),
+    Column("trigger", Plain),
+    Column("labels", Json, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("execution_id", Id, ForeignKey("executions.id"), nullable=False),
+    Column("status", Id, nullable=False),
+    Column("outcome", Id),
+    Column("attempt", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),
+    moment("queued", nullable=False),
+    Column("worker_id", Id),
+    moment("lease_until"),
+    Column("eval_id", Id),
+    Column("scenario_id", Id),
+    Column("persona_id", Id),
+    Column("connector_id", Id),
+    Column("scenario_name", Plain, nullable=False),
+    Column("persona_name", Plain),
+    Column("connector_name", Plain),
+    Column("case_name", Plain),
+    Column("name_key", Plain, nullable=False),
+    Column("repetition", Integer, nullable=False),
+    moment("created", nullable=False),
+    moment("updated", nullable=False),
+    moment("started"),
+    moment("completed"),
+    Column("latency_ms", Float(53)),
+    Column("total_tokens", BigInteger),
+    Column("turn_count", Integer, nullable=False),
+    Column("fault", Id),
+    Column("score", Float(53)),
+    Column("overall_score", Float(53)),
+    Column("asserted", Boolean),
+    Column("thread_id", Plain),
+    Column("scenario_snapshot", Id, nullable=False),
+    Column("persona_snapshot", Id),
+    Column("connector_snapshot", Id, nullable=False),
+    Column("reason", Plain),
+    Column("error", Plain),
+    Column("case", Json),
+)
+
+WAITING, HELD, BAD = text("status = 'queued'"), text("status = 'running'"), text("outcome in ('fail', 'error')")
+Index("runs_by_execution", runs.c.execution_id, runs.c.id)
+Index("runs_by_scenario", runs.c.scenario_id, runs.c.id)
+Index(
+    "runs_waiting",
+    runs.c.queued,
+    runs.c.id,
+    runs.c.connector_id,
+    runs.c.execution_id,
+    sqlite_where=WAITING,
+    postgresql_where=WAITING,
+)
+Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
+Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
+
+
+def _of_attempt(name: str, *columns: Column[int]) -> list[Column[int]]:
+    return [
+        Column("run_id", Id, ForeignKey("runs.id"), primary_key=True),
+        Column("attempt", Integer, primary_key=True, autoincrement=False),
+        *columns,
+    ]
+
+
+turns = Table(
+    "turns",
+    metadata,
+    *_of_attempt("turns", Column("turn", Integer, primary_key=True, autoincrement=False)),
+    Column("body", Json, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    *_of_attempt(
+        "messages",
+        Column("turn", Integer, primary_key=True, autoincrement=False),
+        Column("position", Integer, primary_key=True, autoincrement=False),
+    ),
+    Column("body", Json, nullable=False),
+)
+
+outputs = Table(
+    "outputs",
+    metadata,
+    *_of_attempt("outputs"),
+    Column("result", Json, nullable=False),
+    Column("output", Json, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column("kind", Id, nullable=False),
+    Column("execution_id", Id),
+    Column("run_id", Id),
+    moment("at", nullable=False),
+    Column("body", Json, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+evaluations = Table(
+    "evaluations",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("agent_id", Plain),
+    Column("session_id", Plain),
+    Column("outcome", Id),
+    Column("overall_score", Float(53)),
+    moment("created", nullable=False),
+    Column("body", Json, nullable=False),
+)
+Index("evaluations_by_agent", evaluations.c.agent_id, evaluations.c.id)
+Index("evaluations_by_session", evaluations.c.session_id, evaluations.c.id)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("run_id", Id, ForeignKey("runs.id")),
+    Column("evaluation_id", Id, ForeignKey("evaluations.id")),
+    moment("created", nullable=False),
+    Column("body", Json, nullable=False),
+)
+Index("feedback_by_run", feedback.c.run_id, feedback.c.id)
+Index("feedback_by_evaluation", feedback.c.evaluation_id, feedback.c.id)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", Plain, primary_key=True),
+    Column("fingerprint", Plain, nullable=False),
+    Column("target", Id, nullable=False),
+    moment("created", nullable=False),
+)
+Index("idempotency_by_age", idempotency.c.created)

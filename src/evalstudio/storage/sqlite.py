@@ -1,0 +1,243 @@
+"""A project in one SQLite file: one thread writes, others read.
+
+The writer commits whatever is waiting in one transaction, so that a thousand small operations cost a few
+commits, and an operation is over only when it is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from .errors import StorageError
+from .failures import driver_error, is_busy, sqlite_failure
+from .queue import has_work
+from .transaction import Unit
+from .waking import Bells, Listening
+
+T = TypeVar("T")
+Operation = Callable[[Unit], T]
+
+OLDEST = (3, 35)
+PATIENCE_SECONDS = 60.0
+_BUSY_SECONDS = 5.0
+_POLL_SECONDS = 0.2
+_LARGEST_BATCH = 500
+_READERS = 4
+
+
+@dataclass(slots=True)
+class _Job:
+    operation: Operation[Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+def connect(path: Path, *, reading: bool = False) -> Engine:
+    """An engine over the file; its transactions are ours to begin."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StorageError(
+            f"SQLite {sqlite3.sqlite_version} is too old; {'.'.join(map(str, OLDEST))} or newer is needed."
+        )
+    engine = create_engine(
+        f"sqlite:///{path}",
+        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
+        pool_size=_READERS if reading else 1,
+        max_overflow=0,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        set_up(cast(sqlite3.Connection, connection), reading=reading)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def set_up(connection: sqlite3.Connection, *, reading: bool = False) -> None:
+    connection.isolation_level = None
+    if not reading:
+        patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute(f"PRAGMA query_only={'ON' if reading else 'OFF'}")
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Call again while other processes are in the way, which SQLite itself does not always wait for."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return call()
+        except (sqlite3.OperationalError, DBAPIError) as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    try:
+        return connection.execute("PRAGMA data_version").fetchone()[0]
+    except sqlite3.OperationalError:
+        return -1
+
+
+class SqliteDatabase:
+    """Runs operations on the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bells = Bells()
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._reading = connect(path, reading=True)
+        self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
+        self._closed = False
+        self.listening = Listening(lambda: self._loop.create_task(self._listen()))
+        self._writer = Thread(target=self._write_all, name="evalstudio-writer", daemon=True)
+        self._writer.start()
+
+    async def read(self, operation: Operation[T]) -> T:
+        self._check_open()
+        return await self._loop.run_in_executor(self._readers, self._read, operation)
+
+    def _read(self, operation: Operation[T]) -> T:
+        try:
+            with self._reading.connect() as connection:
+                return operation(Unit(connection))
+        except DBAPIError as error:
+            raise sqlite_failure(error, self.path) from None
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Run an operation and come back when it is committed."""
+        self._check_open()
+        job = _Job(operation, self._loop.create_future())
+        self._jobs.put(job)
+        return await job.future
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await self.listening.stop()
+        self._jobs.put(None)
+        await asyncio.to_thread(self._writer.join)
+        await asyncio.to_thread(self._readers.shutdown)
+        self._reading.dispose()
+
+    async def _listen(self) -> None:
+        """Notice what other processes commit: one number to read, five times a second."""
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=0, check_same_thread=False)
+        try:
+            known = _data_version(connection)
+            while True:
+                await asyncio.sleep(_POLL_SECONDS)
+                if (found := _data_version(connection)) != known:
+                    known = found
+                    self.bells.ring(work=await self.read(has_work), events=True)
+        finally:
+            connection.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"{self.path}: the store is closed.")
+
+    def _write_all(self) -> None:
+        """The writer thread: take what is waiting, commit it, tell those who wait for it."""
+        engine = connect(self.path)
+        try:
+            going = True
+            while going:
+                jobs, going = self._waiting()
+                if jobs:
+                    self._write_batch(engine, jobs)
+        finally:
+            engine.dispose()
+
+    def _waiting(self) -> tuple[list[_Job], bool]:
+        jobs = [first] if (first := self._jobs.get()) is not None else []
+        while jobs and len(jobs) < _LARGEST_BATCH and not self._jobs.empty():
+            if (job := self._jobs.get()) is None:
+                return jobs, False
+            jobs.append(job)
+        return jobs, bool(jobs)
+
+    def _write_batch(self, engine: Engine, jobs: list[_Job]) -> None:
+        gathered = self._commit(engine, jobs)
+        work, events = gathered if gathered is not None else self._one_by_one(engine, jobs)
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._tell, jobs, work, events)
+
+    def _one_by_one(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool]:
+        """After a failed commit: each alone, so that only those fail that cannot be done."""
+        work = events = False
+        for job in jobs:
+            job.error = None
+            found = self._commit(engine, [job], alone=True) or (False, False)
+            work, events = work or found[0], events or found[1]
+        return work, events
+
+    def _commit(self, engine: Engine, jobs: list[_Job], *, alone: bool = False) -> tuple[bool, bool] | None:
+        """Run the jobs in one transaction; none when it failed as a whole."""
+        try:
+            with patiently(engine.connect) as connection, patiently(connection.begin):
+                unit = Unit(connection)
+                for job in jobs:
+                    self._run(unit, job)
+                unit.write()
+            return unit.new_work, bool(unit.events)
+        except Exception as error:
+            if alone or len(jobs) == 1:
+                jobs[0].error = jobs[0].error or self._readable(error)
+                return False, False
+            return None
+
+    def _run(self, whole: Unit, job: _Job) -> None:
+        """One job within the transaction; what it refuses undoes that job alone."""
+        connection = cast(sqlite3.Connection, whole.connection.connection.dbapi_connection)
+        unit = Unit(whole.connection)
+        connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.operation(unit)
+        except DBAPIError as error:
+            if not isinstance(error, IntegrityError):
+                raise
+            job.error = self._readable(error)
+        except Exception as error:
+            job.error = error
+        if job.error is not None:
+            connection.execute("ROLLBACK TO job")
+        connection.execute("RELEASE job")
+        if job.error is None:
+            whole.take_over(unit)
+
+    def _readable(self, error: Exception) -> Exception:
+        if isinstance(error, DBAPIError | sqlite3.Error):
+            return sqlite_failure(driver_error(error) if isinstance(error, DBAPIError) else error, self.path)  # pyright: ignore[reportArgumentType]
+        return error
+
+    def _tell(self, jobs: list[_Job], work: bool, events: bool) -> None:
+        for job in jobs:
+            if job.future.done():
+                continue
+            if job.error is not None:
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)
+        self.bells.ring(work=work, events=events)

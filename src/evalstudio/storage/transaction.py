@@ -1,0 +1,150 @@
+"""A unit of work: what an operation sees of the database, and what it leaves to be written at its end.
+
+Operations are plain functions of a ``Unit``, run by either database in a transaction that may be shared
+by many of them. Appended rows, changed counts and events are gathered and written together at the end:
+fewer statements, and locks that everybody needs are held for the shortest time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Table, case, cast, func, insert, literal_column, select, update
+from sqlalchemy.sql import ColumnElement
+
+from . import schema
+
+COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
+CHANNEL = "evalstudio"
+_EVENTS_LOCK = 0x65766C73
+_INSERT_ROWS = 5000
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Unit:
+    """One operation's view of the database. ``again`` says that an earlier try may have been committed."""
+
+    def __init__(self, connection: Connection, *, again: bool = False) -> None:
+        self.connection = connection
+        self.again = again
+        self.rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+        self.counts: dict[str, dict[str, int]] = {}
+        self.events: list[dict[str, Any]] = []
+        self.new_work = False
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.connection.dialect.name == "postgresql"
+
+    def add(self, table: Table, row: dict[str, Any]) -> None:
+        """A row to be appended when the operation is over."""
+        self.rows[table].append(row)
+
+    def count(self, execution_id: str, **changes: int) -> None:
+        """A change of an execution's counts."""
+        known = self.counts.setdefault(execution_id, dict.fromkeys(COUNTED, 0))
+        for name, change in changes.items():
+            known[name] += change
+
+    def tell(
+        self, kind: str, execution_id: str, run_id: str | None = None, body: Mapping[str, Any] | None = None
+    ) -> None:
+        """An event, made visible together with the change it tells of."""
+        self.events.append(
+            {
+                "kind": kind,
+                "execution_id": execution_id,
+                "run_id": run_id,
+                "at": now_ms(),
+                "body": dict(body or {}),
+            }
+        )
+
+    def clock(self) -> ColumnElement[int] | int:
+        """The time leases are measured by: one clock for everybody who shares the database."""
+        if not self.is_postgres:
+            return now_ms()
+        return cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
+
+    def take_over(self, other: Unit) -> None:
+        """Gather what another operation of the same transaction left to be written."""
+        for table, rows in other.rows.items():
+            self.rows[table] += rows
+        for execution_id, changes in other.counts.items():
+            self.count(execution_id, **changes)
+        self.events += other.events
+        self.new_work = self.new_work or other.new_work
+
+    def write(self) -> None:
+        """Write what was gathered; the last statements before the commit."""
+        for table, rows in self.rows.items():
+            for start in range(0, len(rows), _INSERT_ROWS):
+                self.connection.execute(insert(table), rows[start : start + _INSERT_ROWS])
+        # In one order everywhere, so that two transactions never wait for each other.
+        for execution_id in sorted(self.counts):
+            self._write_counts(execution_id, self.counts[execution_id])
+        self._write_events()
+
+    def _write_counts(self, execution_id: str, changes: dict[str, int]) -> None:
+        table = schema.executions.c
+        values: dict[str, Any] = {
+            name: getattr(table, name) + change for name, change in changes.items() if change
+        }
+        if not values:
+            return
+        row = self.connection.execute(
+            update(schema.executions)
+            .where(table.id == execution_id)
+            .values(values | {"updated": now_ms()})
+            .returning(
+                table.status, table.total, table.queued, table.running, table.cancelled, table.cancelling
+            )
+        ).one_or_none()
+        if row is None:
+            return
+        status = _status(row.total, row.queued, row.running, row.cancelled, row.cancelling)
+        if status != row.status:
+            self._write_status(execution_id, status)
+
+    def _write_status(self, execution_id: str, status: str) -> None:
+        table, moment = schema.executions.c, now_ms()
+        over = status in ("completed", "cancelled")
+        started = case((table.started.is_(None), moment), else_=table.started)
+        changed = self.connection.execute(
+            update(schema.executions)
+            .where(table.id == execution_id)
+            .values(
+                status=status,
+                completed=moment if over else None,
+                started=table.started if status == "queued" else started,
+            )
+            .returning(*(getattr(table, name) for name in COUNTED))
+        ).one()
+        self.tell(f"execution.{status}", execution_id, body={"counts": dict(changed._mapping)})
+
+    def _write_events(self) -> None:
+        if self.is_postgres and (self.events or self.new_work):
+            self._hold_events()
+        if self.events:
+            self.connection.execute(insert(schema.events), self.events)
+
+    def _hold_events(self) -> None:
+        """Number events one transaction at a time, so that no smaller id appears after a larger one."""
+        calls: list[ColumnElement[Any]] = [func.pg_notify(CHANNEL, "work")] if self.new_work else []
+        if self.events:
+            lock = func.pg_advisory_xact_lock(literal_column(str(_EVENTS_LOCK)))
+            calls += [lock, func.pg_notify(CHANNEL, "events")]
+        self.connection.execute(select(*calls))
+
+
+def _status(total: int, queued: int, running: int, cancelled: int, cancelling: bool) -> str:
+    """What an execution's runs make of it."""
+    if running or queued:
+        return "queued" if queued == total else "running"
+    return "cancelled" if cancelled and (cancelling or cancelled == total) else "completed"
