@@ -12,8 +12,8 @@ help: ## List the commands
 setup: ## Make .venv and install everything needed
 	@scripts/setup
 
-demo: setup ## Evaluate a small recorded conversation, no key needed
-	@$(BIN)/python examples/demo.py
+demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key needed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" evalstudio demo
 
 test: setup lint ## Check and test everything, reduced sizes
 	@$(BIN)/python -m pytest -m "not soak"

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import scoring, startup, turns
+from . import conversations, scoring, startup, turns
 from .measuring import Line
 
 BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
     "startup": startup.measure,
     "turns": turns.measure,
     "scoring": scoring.measure,
+    "conversations": conversations.measure,
 }
 
 

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import pytest
+
+from tests.support.postgres import PostgresServer, running_postgres
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def storage(request: pytest.FixtureRequest) -> Callable[[], dict[str, Any]]:
+    """The storage settings of a project: a SQLite file, or a new database on the private server."""
+    if request.param == "sqlite":
+        return lambda: {"type": "sqlite"}
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return lambda: {"type": "postgres", "connectionString": server.new_database()}

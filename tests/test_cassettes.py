@@ -125,6 +125,18 @@ def test_a_miss_says_what_was_asked_where_and_what_comes_nearest(path: Path) -> 
     assert cassette.misses == [caught.value]
 
 
+def test_after_many_misses_the_nearest_is_no_longer_looked_for(path: Path) -> None:
+    cassette = Cassette.replay(recorded(path, ("a", "1")))
+    told: list[str] = []
+    for number in range(102):
+        with pytest.raises(CassetteMiss) as caught:
+            cassette.find("model", asking(f"new {number}"))
+        told.append(str(caught.value))
+    assert "differs first" in told[99]
+    assert "Many others are missing too." in told[101]
+    assert len(cassette.misses) == 100
+
+
 @pytest.mark.parametrize(
     ("change", "where"),
     [

@@ -9,11 +9,46 @@ import pytest
 
 import evalstudio
 
+PROMISED = {
+    "AggregatedEvaluationResult",
+    "ConnectorContext",
+    "ConnectorError",
+    "ConnectorResponse",
+    "ContentBlock",
+    "CriterionResult",
+    "EvaluationCriteria",
+    "EvaluationInput",
+    "EvaluationResult",
+    "EvaluationRunConfig",
+    "EvaluationRunner",
+    "EvaluationStorageProvider",
+    "EvaluatorContext",
+    "JsonFileStorageProvider",
+    "Message",
+    "Persona",
+    "Plugin",
+    "PluginRegistry",
+    "RunResult",
+    "Scenario",
+    "TokensUsage",
+    "ToolCall",
+    "create_registry",
+    "define_connector",
+    "define_evaluator",
+    "load_plugins",
+    "run_evaluation",
+    "run_evaluation_sync",
+    "run_evaluators",
+    "run_scenario",
+    "run_scenario_sync",
+    "text_of",
+}
 HEAVY = {"pydantic", "orjson", "typer", "rich", "yaml", "jsonschema_rs"}
 
 
 class TestThePackage:
     def test_has_every_name_it_promises(self) -> None:
+        assert set(evalstudio.__all__) == PROMISED | {"__version__"}
         for name in evalstudio.__all__:
             assert getattr(evalstudio, name) is not None
         assert set(evalstudio.__all__) <= set(dir(evalstudio))

@@ -13,6 +13,9 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .connectors.contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+    from .conversation.definitions import Persona, Scenario
+    from .conversation.library import run_scenario, run_scenario_sync
+    from .conversation.results import RunResult
     from .evaluators.aggregate import run_evaluators
     from .evaluators.contract import EvaluationResult, EvaluatorContext
     from .evaluators.criteria import EvaluationCriteria
@@ -46,8 +49,11 @@ _HOME = {
     "EvaluatorContext": "evaluators.contract",
     "JsonFileStorageProvider": "storage.json_lines",
     "Message": "messages",
+    "Persona": "conversation.definitions",
     "Plugin": "plugins",
     "PluginRegistry": "plugins",
+    "RunResult": "conversation.results",
+    "Scenario": "conversation.definitions",
     "TokensUsage": "messages",
     "ToolCall": "messages",
     "create_registry": "plugins",
@@ -57,6 +63,8 @@ _HOME = {
     "run_evaluation": "scoring.runner",
     "run_evaluation_sync": "scoring.runner",
     "run_evaluators": "evaluators.aggregate",
+    "run_scenario": "conversation.library",
+    "run_scenario_sync": "conversation.library",
     "text_of": "messages",
 }
 
@@ -76,8 +84,11 @@ __all__ = [
     "EvaluatorContext",
     "JsonFileStorageProvider",
     "Message",
+    "Persona",
     "Plugin",
     "PluginRegistry",
+    "RunResult",
+    "Scenario",
     "TokensUsage",
     "ToolCall",
     "__version__",
@@ -88,6 +99,8 @@ __all__ = [
     "run_evaluation",
     "run_evaluation_sync",
     "run_evaluators",
+    "run_scenario",
+    "run_scenario_sync",
     "text_of",
 ]
 

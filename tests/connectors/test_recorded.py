@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,9 +126,7 @@ def hooked() -> tuple[ConnectorDefinition, list[str]]:
     @define_connector(type="hooked")
     async def agent(ctx: ConnectorContext[Any]) -> ConnectorResponse:
         called.append("invoke")
-        return ConnectorResponse(
-            [{"role": "assistant", "content": "Done."}], metadata={"odd": {1, 2} and "x"}
-        )
+        return ConnectorResponse([{"role": "assistant", "content": "Done."}], metadata={"odd": Path("x")})
 
     @agent.setup
     async def prepare(ctx: ConnectorContext[Any]) -> None:
@@ -237,10 +236,11 @@ async def test_secrets_never_reach_the_file_and_the_conversation_goes_on(
         "config": "config-secret-4",
         "password": "url-secret-5",
         "query": "query-secret-6",
+        "basic": b64encode(b"me:url-secret-5").decode(),
     }
     monkeypatch.setenv("BEARER", secrets["BEARER"])
     monkeypatch.setenv("TENANT", secrets["TENANT"])
-    headers = {"Authorization": "Bearer ${BEARER}", "X-Tenant": "${TENANT}", "X-Api-Key": secrets["literal"]}
+    headers = {"X-Auth-Token": "Bearer ${BEARER}", "X-Tenant": "${TENANT}", "X-Api-Key": secrets["literal"]}
 
     def echo(request: Recorded) -> Answer:
         held = [*request.headers.values(), *request.query.values(), str(request.body["messages"][0])]
@@ -253,14 +253,12 @@ async def test_secrets_never_reach_the_file_and_the_conversation_goes_on(
         with Cassette.record(path) as cassette:
             _, live = await talk(opened(cassette, url, pool, **given), "Hi", "Again")  # pyright: ignore[reportArgumentType]
     assert all(secret in live[0].messages[0].text for secret in secrets.values())
-    assert not [
-        secret for secret in (*secrets.values(), "Authorization", "accessToken") if secret in text_in(path)
-    ]
+    assert not [secret for secret in (*secrets.values(), "X-Auth", "accessToken") if secret in text_in(path)]
     for name in ("BEARER", "TENANT"):
         monkeypatch.delenv(name)
     _, replies = await talk(opened(Cassette.replay(path), url, **given), "Hi", "Again")  # pyright: ignore[reportArgumentType]
-    assert "Bearer ***" in replies[0].messages[0].text or "'***'" in replies[0].messages[0].text
-    assert len(replies) == 2
+    assert [reply.messages[0].text.startswith("I see [") for reply in replies] == [True, True]
+    assert "***" in replies[0].messages[0].text
 
 
 async def test_a_recorded_answer_broken_by_hand_is_told(path: Path, pool: HttpPool) -> None:

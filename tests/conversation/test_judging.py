@@ -378,7 +378,7 @@ async def voted(*answers: Any, **config: Any) -> RunResult:
     """One turn with as many votes as there are answers."""
     left = list(answers)
     judge = {"type": "llm-judge", "config": {"votes": len(left), **config}, "name": "criteria"}
-    llm = ScriptedLlm(judge=lambda _: left.pop(0))
+    llm = ScriptedLlm(judge=left)
     return await run_scenario(scenario(script=["x"], evaluators=[judge]), says(BOOKED), llm=llm)
 
 
@@ -431,15 +431,15 @@ class TestVotes:
 
 class TestCriteria:
     async def played(
-        self, answers: Callable[[int], Any] | Sequence[Any], turns: int = 3, **fields: Any
+        self, answers: Callable[[int], Any] | Sequence[Any], **fields: Any
     ) -> tuple[RunResult, int]:
-        """A scripted conversation; how often the judge was asked comes with it."""
+        """Three scripted turns; how often the judge was asked comes with it."""
         left = answers if callable(answers) else list(answers)
         async with (
             ModelServer(by_model(judge=lambda request: self.next(left, server))) as server,
             open_llm(server) as llm,
         ):
-            wanted = scenario(script=[f"turn {n}" for n in range(1, turns + 1)], **fields)
+            wanted = scenario(script=["one", "two", "three"], **fields)
             result = await run_scenario(wanted, says(BOOKED), llm=llm)
         return result, len(asked_by(server, "judge"))
 

@@ -48,6 +48,12 @@ def test_a_page_has_every_part(name: str) -> None:
         assert part in text
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_what_an_evaluator_costs_is_told(name: str) -> None:
+    text = (PAGES / "index.md").read_text(encoding="utf-8").partition("## What they cost")[2]
+    assert f"\n| `{name}` |" in text
+
+
 def test_a_stale_table_is_noticed_and_mended(project: Path) -> None:
     page = project / "docs" / "evaluators" / "regex.md"
     good = page.read_text(encoding="utf-8")

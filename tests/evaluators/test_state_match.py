@@ -71,10 +71,13 @@ async def test_the_first_difference_is_named_with_both_values(config: dict[str, 
     assert reason in result.reason
 
 
-async def test_items_of_lists_are_compared_whole_even_as_a_subset() -> None:
+async def test_a_subset_reaches_into_lists_but_lists_are_as_long() -> None:
     state = {"rows": [{"id": 1, "extra": True}]}
-    result = await look({"expected": {"rows": [{"id": 1}]}}, state=state)
-    assert result.reason == "the state differs at rows[0].extra: expected nothing, got true"
+    assert (await look({"expected": {"rows": [{"id": 1}]}}, state=state)).holds
+    exact = await look({"expected": {"rows": [{"id": 1}]}, "match": "exact"}, state=state)
+    assert exact.reason == "the state differs at rows[0].extra: expected nothing, got true"
+    shorter = await look({"expected": {"rows": []}}, state=state)
+    assert shorter.reason.startswith("the state differs at rows[0]: expected nothing, got ")
 
 
 async def test_letters_are_compared_in_their_normal_form() -> None:

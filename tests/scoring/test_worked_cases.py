@@ -44,7 +44,9 @@ class ScriptedModel:
         self.reply = description.removeprefix("<scripted model replies ").removesuffix(">")
         self.prompts: list[str] = []
 
-    async def answer(self, messages: Sequence[Message], schema: Any, *, model: str | None = None) -> Answer[Any]:
+    async def answer(
+        self, messages: Sequence[Message], schema: Any, *, model: str | None = None
+    ) -> Answer[Any]:
         self.prompts.append(messages[-1].text)
         if self.reply.startswith("exception"):
             raise RuntimeError(self.reply)
@@ -114,7 +116,9 @@ def assert_results(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) ->
         if "evaluatorType" in want:
             assert one["evaluatorType"] == want["evaluatorType"]
         for key, item in want.get("metadata", {}).items():
-            assert one["metadata"][key] == (pytest.approx(item, abs=1e-6) if isinstance(item, float) else item)
+            assert one["metadata"][key] == (
+                pytest.approx(item, abs=1e-6) if isinstance(item, float) else item
+            )
 
 
 @pytest.mark.parametrize("case", of("Runner", *LEGACY))

@@ -142,6 +142,9 @@ class Cassette:
         return miss
 
     def _nearest(self, kind: Kind, asked: dict[str, Any]) -> str:
+        if len(self.misses) >= _MOST_MISSES:
+            # Looking for the nearest takes a while, and the first misses have told the reason.
+            return "Many others are missing too."
         same_kind = (heard[0] for (of, _), heard in self._recorded.items() if of == kind)
         near = nearest(asked, same_kind)
         if near is None:

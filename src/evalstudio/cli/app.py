@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import evaluators, plugins, schema, score
+from . import demo, evals, evaluators, plugins, schema, score, worker
 
 app = typer.Typer(
     name="evalstudio",
@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(plugins.app, name="plugins")
+app.add_typer(evals.app, name="eval")
+app.command("demo")(demo.demo)
+app.command("worker")(worker.worker)
 app.command("score")(score.score)
 app.command("schema")(schema.schema)
 

@@ -77,14 +77,12 @@ def eval_run(
 
 async def find_eval(workspace: Workspace, name: str | None) -> StoredEval:
     """The eval of this name or id; without a name, the only one."""
-    from typing import cast
-
     from ..configs import closest
     from ..files import ConfigError
     from ..project.entities import StoredEval
 
     page = await workspace.store.list_of("eval", limit=500)
-    evals = [cast(StoredEval, item) for item in page.items]
+    evals = [item for item in page.items if isinstance(item, StoredEval)]
     names = [item.name for item in evals]
     if name is None:
         if len(evals) == 1:
@@ -113,7 +111,7 @@ async def _order(
     from ..files import ConfigError
 
     order = await order_of(workspace, wanted, only=only, connectors=connectors, repetitions=repeat)
-    pairs = dict(label.partition("=")[::2] for label in labels)
+    pairs = {key: value for key, _, value in (label.partition("=") for label in labels)}
     subjects = await _failed_subjects(workspace, wanted) if last_failed else None
     if subjects is not None and not subjects:
         raise ConfigError(f'everything passed in the last execution of "{wanted.name}"; nothing to run again')

@@ -28,10 +28,15 @@ def print_runs(runs: Sequence[RunSummary]) -> None:
         groups[subject_of(shown)].append(run)
     rows = [_row(subject, members) for subject, members in groups.items()]
     if len(rows) > _MOST_ROWS:
-        rows.sort(key=lambda row: row[1] == "pass")
-    print_table("Runs", ("Scenario", "Result", "Turns", "Latency", "Reason"), rows[:_MOST_ROWS])
+        rows.sort(key=lambda row: row[3] == "pass")
+    print_table("Runs", ("Scenario", "Turns", "Latency", "Result"), [row[:4] for row in rows[:_MOST_ROWS]])
     if len(rows) > _MOST_ROWS:
-        typer.echo(f"and {len(rows) - _MOST_ROWS:,} more, shown by: evalstudio run list")
+        typer.echo(f"and {len(rows) - _MOST_ROWS:,} more, shown by: evalstudio run list\n")
+    told = [(subject, reason) for subject, _, _, _, reason in rows[:_MOST_ROWS] if reason]
+    for subject, reason in told:
+        typer.echo(f"{subject}\n    {reason}")
+    if told:
+        typer.echo()
 
 
 def _row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
@@ -44,7 +49,8 @@ def _row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
     latencies = [run.latency_ms for run in runs if run.latency_ms is not None]
     latency = milliseconds(sum(latencies) / len(latencies)) if latencies else "-"
     turns = "/".join(sorted({str(run.turn_count) for run in runs}))
-    return subject, result, turns, latency, telling.result.reason if telling.result else ""
+    reason = telling.result.reason if telling.result and worst != "pass" else ""
+    return subject, turns, latency, result, reason
 
 
 def milliseconds(value: float) -> str:
@@ -61,14 +67,12 @@ def print_summary(execution: Execution, summary: Summary) -> None:
     if counts["cancelled"]:
         parts.append(f"{counts['cancelled']} cancelled or not run")
     typer.echo(f"{summary.runs:,} runs: {', '.join(parts)}")
-    typer.echo(
-        f"pass rate: {rate_text(summary.of_scored)} of scored, {rate_text(summary.of_attempted)} of attempted"
-    )
+    typer.echo(f"pass rate: {rate_text(summary.of_scored)}{_beside(summary)}")
     if summary.unasserted:
         typer.echo(f"{summary.unasserted} passed with no assertions and are in no rate")
     if summary.flaky:
         typer.echo(f"flaky: {', '.join(summary.flaky)}")
-    if summary.slowest:
+    if summary.slowest and summary.runs > 1:
         slow = ", ".join(f"{subject} {milliseconds(latency)}" for subject, latency in summary.slowest)
         typer.echo(f"slowest: {slow}")
     if summary.with_tokens:
@@ -76,6 +80,13 @@ def print_summary(execution: Execution, summary: Summary) -> None:
             f"agent tokens: {summary.tokens:,} (reported by {summary.with_tokens} of {summary.runs} runs)"
         )
     typer.echo(f"execution {execution.id}")
+
+
+def _beside(summary: Summary) -> str:
+    """The other reading of the rate, where errors make them differ."""
+    if summary.of_scored == summary.of_attempted:
+        return ""
+    return f" of scored, {rate_text(summary.of_attempted)} of attempted"
 
 
 def rate_text(rate: Rate) -> str:

@@ -38,22 +38,41 @@ async def call(function: Callable[..., Any], *given: Any) -> object:
 
 
 async def bounded(work: Coroutine[Any, Any, object], seconds: float) -> object:
-    """Await under a time limit that holds even if the work swallows its cancellation."""
-    task = asyncio.ensure_future(work)
+    """Await under a time limit that holds even if the work swallows its cancellation.
+
+    What is awaited is a future beside the task, so that nobody has to wait for a task that will not end.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[object] = loop.create_future()
+    task = loop.create_task(_carry(work, outcome))
+    timer = loop.call_later(seconds, _expire, outcome)
     try:
-        await asyncio.wait((task,), timeout=seconds)
+        return await outcome
+    finally:
+        timer.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_GRACE_SECONDS)
+
+
+async def _carry(work: Coroutine[Any, Any, object], outcome: asyncio.Future[object]) -> None:
+    try:
+        returned = await work
     except asyncio.CancelledError:
-        await _abandon(task)
-        raise
-    if not task.done():
-        await _abandon(task)
-        raise Overdue
-    if task.cancelled():
-        raise ConnectorError("it cancelled itself")
-    return task.result()
+        _fail(outcome, ConnectorError("it cancelled itself"))
+    except Exception as error:
+        _fail(outcome, error)
+    else:
+        if not outcome.done():
+            outcome.set_result(returned)
 
 
-async def _abandon(task: asyncio.Task[object]) -> None:
-    task.cancel()
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    await asyncio.wait((task,), timeout=_GRACE_SECONDS)
+def _expire(outcome: asyncio.Future[object]) -> None:
+    _fail(outcome, Overdue())
+
+
+def _fail(outcome: asyncio.Future[object], error: Exception) -> None:
+    if not outcome.done():
+        # A future takes no StopIteration: it would end the coroutine that awaits it.
+        stopped = isinstance(error, StopIteration)
+        outcome.set_exception(RuntimeError("StopIteration") if stopped else error)

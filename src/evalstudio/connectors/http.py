@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, model_validator
 
 from ..messages import json_text
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
@@ -14,6 +16,17 @@ from .templates import Fill, compile_template
 
 _DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
 _LONGEST_SHOWN = 200
+
+
+@dataclass(slots=True, frozen=True)
+class Plan:
+    """A config in the form it is used."""
+
+    fill: Fill
+    reply: Steps
+    tools: Steps | None
+    usage: Steps
+    thread: Steps
 
 
 class HttpConfig(RemoteConfig):
@@ -33,66 +46,23 @@ class HttpConfig(RemoteConfig):
     usage_path: PathText = Field(default="usage", description="Where the token usage is")
     thread_id_path: PathText = Field(default="threadId", description="Where the agent's thread id is")
 
-    _fill: Fill = PrivateAttr()
-    _reply: Steps = PrivateAttr()
-    _tools: Steps | None = PrivateAttr()
-    _usage: Steps = PrivateAttr()
-    _thread: Steps = PrivateAttr()
-
     @model_validator(mode="after")
-    def _compiled(self) -> HttpConfig:
-        template = self.request_template
-        if self.method == "GET" and not isinstance(template, dict):
+    def _is_usable(self) -> HttpConfig:
+        if self.method == "GET" and not isinstance(self.request_template, dict):
             raise ValueError("GET needs a requestTemplate, an object that becomes the query")
-        self._fill = compile_template(_DEFAULT_BODY if template is None else template)
-        self._reply = read_path(self.response_path)
-        self._tools = None if self.tool_calls_path is None else read_path(self.tool_calls_path)
-        self._usage = read_path(self.usage_path)
-        self._thread = read_path(self.thread_id_path)
+        assert self.plan
         return self
 
-    def body(self, ctx: ConnectorContext[Any]) -> Any:
-        return self._fill(ctx)
-
-    def read(self, answer: Any) -> ConnectorResponse:
-        """The response in an answer."""
-        usage = follow(answer, self._usage)
-        thread = follow(answer, self._thread)
-        return ConnectorResponse(
-            messages=self._messages(answer),
-            tokens_usage=fields_of(usage) or None,
-            thread_id=str(thread) if isinstance(thread, str | int) else None,
-        )
-
-    def _messages(self, answer: Any) -> list[Any]:
-        calls = self._calls(answer)
-        found = follow(answer, self._reply) if self._reply else _usual(answer)
-        if found is MISSING or found is None:
-            if not calls:
-                raise self._nothing(answer)
-            found = {"role": "assistant"}
-        messages = _as_messages(found)
-        if messages is None:
-            where = f'at "{self.response_path}"' if self._reply else "in the answer"
-            raise ConnectorError(f"what is {where} is no text, message or list of messages: {_shown(found)}")
-        return _with_calls(messages, calls) if calls else messages
-
-    def _calls(self, answer: Any) -> list[Any]:
-        found = MISSING if self._tools is None else follow(answer, self._tools)
-        if found is MISSING or found is None:
-            return []
-        calls = items_of(found)
-        if calls is not None:
-            return calls
-        raise ConnectorError(f'what is at "{self.tool_calls_path}" is no list of tool calls: {_shown(found)}')
-
-    def _nothing(self, answer: Any) -> ConnectorError:
-        if self._reply:
-            return ConnectorError(
-                f'the answer has the wrong shape: nothing is at "{self.response_path}" in {_shown(answer)}'
-            )
-        return ConnectorError(
-            f"the answer has the wrong shape: set responsePath to where the reply is in {_shown(answer)}"
+    @cached_property
+    def plan(self) -> Plan:
+        """The template and the paths, read once."""
+        template = _DEFAULT_BODY if self.request_template is None else self.request_template
+        return Plan(
+            fill=compile_template(template),
+            reply=read_path(self.response_path),
+            tools=None if self.tool_calls_path is None else read_path(self.tool_calls_path),
+            usage=read_path(self.usage_path),
+            thread=read_path(self.thread_id_path),
         )
 
 
@@ -102,11 +72,55 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
     from .exchange import exchange
 
     config = ctx.config
-    body = config.body(ctx)
+    body = config.plan.fill(ctx)
     if config.method != "GET":
-        return config.read(await exchange(ctx, config.path, body, method=config.method))
+        return _read(config, await exchange(ctx, config.path, body, method=config.method))
     query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
-    return config.read(await exchange(ctx, config.path, method="GET", query=query))
+    return _read(config, await exchange(ctx, config.path, method="GET", query=query))
+
+
+def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
+    """The response in an answer."""
+    thread = follow(answer, config.plan.thread)
+    return ConnectorResponse(
+        messages=_messages(config, answer),
+        tokens_usage=fields_of(follow(answer, config.plan.usage)) or None,
+        thread_id=str(thread) if isinstance(thread, str | int) else None,
+    )
+
+
+def _messages(config: HttpConfig, answer: Any) -> list[Any]:
+    path = config.plan.reply
+    calls = _calls(config, answer)
+    found = follow(answer, path) if path else _usual(answer)
+    if found is MISSING or found is None:
+        if not calls:
+            raise _nothing(config, answer)
+        found = {"role": "assistant"}
+    messages = _as_messages(found)
+    if messages is None:
+        where = f'at "{config.response_path}"' if path else "in the answer"
+        raise ConnectorError(f"what is {where} is no text, message or list of messages: {_shown(found)}")
+    return _with_calls(messages, calls) if calls else messages
+
+
+def _calls(config: HttpConfig, answer: Any) -> list[Any]:
+    found = MISSING if config.plan.tools is None else follow(answer, config.plan.tools)
+    if found is MISSING or found is None:
+        return []
+    calls = items_of(found)
+    if calls is None:
+        raise ConnectorError(
+            f'what is at "{config.tool_calls_path}" is no list of tool calls: {_shown(found)}'
+        )
+    return calls
+
+
+def _nothing(config: HttpConfig, answer: Any) -> ConnectorError:
+    shape = "the answer has the wrong shape"
+    if config.plan.reply:
+        return ConnectorError(f'{shape}: nothing is at "{config.response_path}" in {_shown(answer)}')
+    return ConnectorError(f"{shape}: set responsePath to where the reply is in {_shown(answer)}")
 
 
 def _usual(answer: Any) -> Any:

@@ -10,8 +10,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from errno import EACCES
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import (
     ClientError,
@@ -20,16 +19,18 @@ from aiohttp import (
     ClientTimeout,
     DummyCookieJar,
     TCPConnector,
-    TraceConfig,
-    TraceRequestRedirectParams,
 )
 
 from ..version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp.connector import Connection
 
 AddressCheck = Callable[[str], None]
 
 _CONNECTIONS = 200
 _LARGEST_ANSWER = 10_000_000
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class AnswerTooLarge(ClientError):
@@ -69,7 +70,13 @@ async def read_bounded(response: ClientResponse, most: int) -> bytes:
 
 
 class _BoundedResponse(ClientResponse):
-    """What plugins get: ``read``, ``text`` and ``json`` stop at the limit too."""
+    """For plugins too no redirect is followed, and ``read``, ``text`` and ``json`` stop at the limit."""
+
+    async def start(self, connection: Connection) -> ClientResponse:
+        await super().start(connection)
+        if self.status in _REDIRECTS:
+            raise Redirected(self.status)
+        return self
 
     async def read(self) -> bytes:
         if self._body is None:
@@ -121,7 +128,6 @@ class HttpPool:
             timeout=ClientTimeout(total=None),
             headers={"User-Agent": f"evalstudio/{__version__}", "Accept-Encoding": "identity"},
             response_class=_BoundedResponse,
-            trace_configs=[_without_redirects()],
         )
 
 
@@ -138,13 +144,3 @@ def _checked(check: AddressCheck) -> Callable[[Any], socket.socket]:
         return socket.socket(family, kind, protocol)
 
     return open_socket
-
-
-def _without_redirects() -> TraceConfig:
-    async def stop(_client: ClientSession, _ctx: SimpleNamespace, params: TraceRequestRedirectParams) -> None:
-        params.response.close()
-        raise Redirected(params.response.status)
-
-    trace = TraceConfig()
-    trace.on_request_redirect.append(stop)
-    return trace

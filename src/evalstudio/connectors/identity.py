@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel
 
@@ -41,8 +43,16 @@ def secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set[
     address = ""
     with suppress(ConnectorError):
         address = resolve(settings.base_url.strip(), "baseUrl")
-    held = set(_secret_texts(_as_data(settings.config)))
+    held = {*_secret_texts(_as_data(settings.config)), _basic_credentials(address)}
     return {*Redaction.of(address, telling, referred | held).secrets}
+
+
+def _basic_credentials(address: str) -> str:
+    """A name and password in an address, as they are sent in a header."""
+    with suppress(ValueError):
+        found = urlsplit(address).netloc.rpartition("@")[0]
+        return b64encode(unquote(found).encode()).decode()
+    return ""
 
 
 def _as_data(config: object) -> dict[str, Any]:

@@ -210,9 +210,10 @@ async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str
     if fault is not None:
         verdict = _faulty(verdict, *fault)
         verdict.asserted = any(entry.kind == "assertion" for entry in talk.plan.entries)
-    usage = {"evaluation": usage_of([r for results in talk.results for r in results])}
-    if talk.user is not None:
-        usage["persona"] = talk.user.usage
+    usage = {
+        "evaluation": usage_of(result for turn in talk.turns for result in turn.results),
+        "persona": talk.user.usage if talk.user else None,
+    }
     return RunResult(
         scenario=talk.plan.scenario.name,
         verdict=verdict,
@@ -224,7 +225,7 @@ async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str
         thread_id=talk.thread_id,
         state=talk.state,
         stop_reason=talk.user.left_because if talk.user else None,
-        usage={role: used for role, used in usage.items() if used.total_tokens},
+        usage={role: used for role, used in usage.items() if used and used.total_tokens},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,7 +170,8 @@ def _shown_value(result: EvaluatorResult) -> str:
     return "" if result.value is None else f"{result.value:g}"
 
 
-def usage_of(results: Sequence[EvaluatorResult]) -> TokensUsage:
-    """What judges used for these results."""
-    used = [r.metadata["modelUsage"] for r in results if isinstance(r.metadata.get("modelUsage"), dict)]
-    return sum((TokensUsage.model_validate(item) for item in used), TokensUsage())
+def usage_of(results: Iterable[EvaluatorResult]) -> TokensUsage | None:
+    """What judges used for these results; nothing where no model was asked."""
+    used = [r.metadata["modelUsage"] for r in results if "modelUsage" in r.metadata]
+    read = [TokensUsage.model_validate(item) for item in used if isinstance(item, dict)]
+    return sum(read, TokensUsage()) if read else None

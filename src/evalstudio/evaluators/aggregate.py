@@ -115,6 +115,10 @@ def _breaks(result: EvaluatorResult) -> bool:
     return result.kind == "assertion" and result.failed and (result.gate == "always" or result.decisive)
 
 
+def _awaited(result: EvaluatorResult) -> bool:
+    return result.gate == "eventually" and not result.decisive
+
+
 def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None) -> Verdict:
     """The verdict over a finished conversation; the last item of ``turns`` holds the final results."""
     shown: list[EvaluatorResult] = []
@@ -154,7 +158,8 @@ def _verdict(counted: Sequence[EvaluatorResult]) -> Verdict:
         return Verdict("pass", NO_ASSERTIONS, asserted=False)
     failures = [r for r in counted if r.failed]
     if failures:
-        first = min(failures, key=lambda r: r.turn)
+        # What had not held yet failed only when the conversation was over: what ended it comes first.
+        first = min(failures, key=lambda r: math.inf if _awaited(r) else r.turn)
         return Verdict("fail", first.reason or f"{first.label} failed", _score(counted))
     errors = [r for r in counted if r.error is not None]
     if errors:

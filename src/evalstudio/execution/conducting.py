@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
-from ..connectors.session import AgentSession
+from ..connectors.recorded import open_session
 from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, AgentAnswered, Finished, TurnEnded, UserSpoke, converse
 from ..conversation.preparation import InvalidScenario, Plan, prepare
@@ -96,17 +96,17 @@ class Conductor:
             known = self._lines[id(claimed.connector)] = (claimed, definition, settings)
         _, definition, settings = known
         # A second attempt is a conversation of its own: it shares nothing with the first.
-        run_id = (
-            claimed.lease.run_id
-            if claimed.lease.attempt == 1
-            else f"{claimed.lease.run_id}-{claimed.lease.attempt}"
-        )
-        return AgentSession(
+        lease, run = claimed.lease, claimed.run
+        run_id = lease.run_id if lease.attempt == 1 else f"{lease.run_id}-{lease.attempt}"
+        asker = (run.scenario_name, run.case_name, run.persona_name, run.connector_name, str(run.repetition))
+        return open_session(
             definition,
             settings,
             pool=self._workspace.http,
             run=RunInfo(id=run_id),
             extra_headers=persona.headers if persona else None,
+            cassette=self._workspace.cassette,
+            asker=" · ".join(part for part in asker if part),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,7 +86,7 @@ def subject_of(run: RunSummary) -> str:
 
 
 @contextmanager
-def stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
+def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
     """The first Ctrl-C or SIGTERM asks to stop; a second one ends at once."""
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()

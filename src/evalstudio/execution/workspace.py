@@ -8,10 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..cassettes import Cassette
 from ..connectors.contract import ProjectScope
 from ..connectors.http_pool import HttpPool
 from ..connectors.session import close_connectors
 from ..conversation.preparation import Services
+from ..llm.cache import AnswerCache
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_plugins
@@ -40,6 +42,7 @@ class Workspace:
     store: Store
     llm: Llm | None
     http: HttpPool
+    cassette: Cassette | None = None
 
     @property
     def has_model(self) -> bool:
@@ -71,8 +74,19 @@ async def open_workspace(
     async with AsyncExitStack() as stack:
         store = await open_store(config.storage, folder)
         stack.push_async_callback(store.close)
-        llm = await stack.enter_async_context(Llm(config.llm_settings)) if config.llm_settings else None
+        cassette = _cassette(options, stack)
+        llm: Llm | None = None
+        if config.llm_settings is not None:
+            cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
+            llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
         http = HttpPool()
         stack.push_async_callback(http.close)
         stack.push_async_callback(close_connectors, registry.connectors())
-        yield Workspace(config, folder, registry, store, llm, http)
+        yield Workspace(config, folder, registry, store, llm, http, cassette)
+
+
+def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:
+    if options is None or not (options.record or options.replay):
+        return None
+    opened = Cassette.replay(options.replay) if options.replay else Cassette.record(options.record or "")
+    return stack.enter_context(opened)

@@ -168,6 +168,8 @@ def _openai(provider: str, client: AsyncOpenAI) -> MakeModel:
         if provider == "openai"
         else OpenAICompatibleProvider(provider, openai_client=client)
     )
+    # The client loads the rest of its library on first use: here, in a worker thread, not on the event loop.
+    _ = client.chat.completions
     return lambda name: OpenAIChatModel(name, provider=speaks)
 
 

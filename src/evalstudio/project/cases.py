@@ -3,76 +3,107 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
-from ..configs import readable
 from ..conversation.definitions import Case, Scenario
 from ..files import ConfigError
+from ..schemas import path_text
+from .marked_files import Marked, read_text
+from .marked_json import parse_json
+from .mistakes import mistakes
 
 MOST_CASES = 100_000
+_MOST_BYTES = 200_000_000
 _CASE_KEYS = frozenset({"name", "vars", "groundTruth", "context"})
+_SUFFIXES = (".csv", ".jsonl", ".ndjson")
+
+Rows = Iterator[tuple[int, dict[str, Any]]]
 
 
 def cases_of(scenario: Scenario, folder: Path) -> list[Case]:
     """The cases of a scenario; none means one run without values."""
     if isinstance(scenario.cases, list):
+        _check_names(scenario.cases, "cases")
         return scenario.cases
     path = inside(folder, scenario.cases)
-    cases = [_case(path, line, row) for line, row in _rows(path)]
+    cases: list[Case] = []
+    for line, row in _rows(path):
+        if len(cases) == MOST_CASES:
+            raise ConfigError(f"{path}: has more than {MOST_CASES:,} cases")
+        cases.append(_case(path, line, row))
     if not cases:
         raise ConfigError(f"{path}: has no cases")
-    if len(cases) > MOST_CASES:
-        raise ConfigError(f"{path}: has {len(cases):,} cases; {MOST_CASES:,} are the most")
+    _check_names(cases, str(path))
     return cases
+
+
+def _check_names(cases: list[Case], where: str) -> None:
+    """Results are told apart by the names of their cases."""
+    seen: set[str] = set()
+    for number, case in enumerate(cases, 1):
+        name = case.name or f"case {number}"
+        if name in seen:
+            raise ConfigError(f'{where}: two cases are called "{name}"')
+        seen.add(name)
 
 
 def inside(folder: Path, name: str) -> Path:
     """A path given by a user, resolved, that must not lead out of the project folder."""
     root = folder.resolve()
-    path = (root / name).resolve()
+    try:
+        path = (root / name).resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise ConfigError(f'"{name}" is not a usable path') from None
     if not path.is_relative_to(root):
         raise ConfigError(f'"{name}" leads out of the project folder; use a path inside it')
     return path
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8 text") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+def _rows(path: Path) -> Rows:
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(f"{path}: cases are read from {', '.join(_SUFFIXES)} files")
+    text = read_text(path, _MOST_BYTES)
     return _csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text)
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+def _csv_rows(path: Path, text: str) -> Rows:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        for row in reader:
-            if None in row or None in row.values():
-                raise ConfigError(f"{path}:{reader.line_num}: has more or fewer cells than the header")
-            yield reader.line_num, dict(row)
+        header = next(reader, list[str]())
+        if len(set(header)) < len(header) or not all(name.strip() for name in header):
+            raise ConfigError(f"{path}:1: every column needs a name of its own")
+        for cells in reader:
+            if cells and len(cells) != len(header):
+                raise ConfigError(
+                    f"{path}:{reader.line_num}: has {len(cells)} cells, the header {len(header)}"
+                )
+            if cells:
+                yield reader.line_num, _csv_row(path, reader.line_num, dict(zip(header, cells, strict=True)))
     except csv.Error as error:
-        raise ConfigError(f"{path}:{reader.line_num}: is not valid CSV: {error}") from None
+        raise ConfigError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
 
 
-def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_row(path: Path, line: int, row: dict[str, str]) -> dict[str, Any]:
+    """A row in which what is empty is not given, and data is JSON."""
+    found: dict[str, Any] = {key: cell for key, cell in row.items() if key not in _CASE_KEYS or cell.strip()}
+    for key in ("vars", "context"):
+        if key in found:
+            found[key] = parse_json(found[key], str(path), first_line=line).data
+    return found
+
+
+def _json_rows(path: Path, text: str) -> Rows:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        try:
-            row: Any = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise ConfigError(f"{path}:{number}: is not valid JSON: {error.msg}") from None
+        row = parse_json(line, str(path), first_line=number).data
         if not isinstance(row, dict):
-            raise ConfigError(f"{path}:{number}: is not an object")
+            raise ConfigError(f"{path}:{number}: expected an object with the values of a case")
         yield number, row
 
 
@@ -80,10 +111,12 @@ def _case(path: Path, line: int, row: dict[str, Any]) -> Case:
     """A row: what is not part of a case by name is one of its values."""
     known = {key: item for key, item in row.items() if key in _CASE_KEYS}
     values = {key: item for key, item in row.items() if key not in _CASE_KEYS}
-    if values:
-        known["vars"] = {**values, **(known.get("vars") or {})}
+    given = known.get("vars", {})
+    if values and isinstance(given, dict):
+        known["vars"] = {**values, **given}
     try:
         return Case.model_validate(known)
     except ValidationError as error:
-        where, message = readable(error)[0]
-        raise ConfigError(f"{path}:{line}: {where}: {message}") from None
+        mistake = mistakes(Case, known, error)[0]
+        where = Marked(str(path), known, {(): line}).at()
+        raise ConfigError(f"{where}: {path_text(mistake.place)}: {mistake.message}") from None

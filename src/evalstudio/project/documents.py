@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_snake
 
-from ..configs import closest, readable
+from ..configs import closest
 from ..conversation.definitions import Persona, Scenario
 from ..files import ConfigError
-from .entities import Connector, Eval, name_key
-from .marked_files import Marked
+from ..schemas import path_text
+from .entities import Connector, Eval, Stored, name_key
+from .marked_files import Marked, Place
+from .mistakes import mistakes
+from .secrets import masked
 
 Kind = Literal["persona", "connector", "scenario", "eval"]
 
 # In the order in which they refer to each other.
 KINDS: tuple[Kind, ...] = ("persona", "connector", "scenario", "eval")
+PLURALS: dict[str, Kind] = {f"{kind}s": kind for kind in KINDS}
 MODELS: dict[Kind, type[BaseModel]] = {
     "persona": Persona,
     "connector": Connector,
@@ -31,51 +35,48 @@ REFERENCES: dict[Kind, dict[str, tuple[str, Kind]]] = {
     "scenario": {"personas": ("personaIds", "persona")},
     "eval": {"scenarios": ("scenarioIds", "scenario"), "connectors": ("connectorIds", "connector")},
 }
-MASK = "********"
-_SENSITIVE = re.compile(r"auth|token|secret|key|password|cookie|session", re.IGNORECASE)
-_STORED = {"id", "created_at", "updated_at", "version"}
+_STORED = set(Stored.model_fields)
+_SCHEMA = "$schema"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One definition, in the form files have."""
+    """One definition, in the form files have. ``marked`` is where it was read, if it was."""
 
     kind: Kind
     name: str
-    body: dict[str, Any]
-    source: str = ""
+    body: dict[str, Any] = field(repr=False)
+    marked: Marked | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> tuple[Kind, str]:
         return self.kind, name_key(self.name)
 
+    def problem(self, place: Place, message: str) -> str:
+        """A complaint about one part of it, with the file and the line."""
+        path = path_text(place)
+        where = f"{self.marked.at(place)}: " if self.marked else ""
+        name = f' "{self.name}"' if self.name else ""
+        return f"{where}{self.kind}{name}: {path}{': ' if path else ''}{message}"
 
-def is_secret(header: str, value: str) -> bool:
-    """Whether a header's value must not be shown: not a reference, and named like a secret."""
-    return bool(_SENSITIVE.search(header)) and not re.fullmatch(r"[^$]*\$\{[^{}]+\}[^$]*", value)
+    def shown(self) -> Document:
+        """The same with its secrets masked."""
+        return replace(self, body=masked(self.body))
 
 
 def document_of(kind: Kind, entity: BaseModel, names: Mapping[str, str]) -> Document:
     """A definition as a document. ``names`` are those of everything that may be referred to, by id."""
     body = entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_STORED)
-    for field, (ids, _) in REFERENCES[kind].items():
+    for field_name, (ids, _) in REFERENCES[kind].items():
         if ids in body:
-            body[field] = [names.get(one, one) for one in body.pop(ids)]
-    headers: dict[str, str] = body.get("headers") or {}
-    for header, value in headers.items():
-        if is_secret(header, value):
-            headers[header] = MASK
+            body[field_name] = [names.get(one, one) for one in body.pop(ids)]
     return Document(kind, cast(str, body["name"]), {"name": body.pop("name"), **body})
 
 
 def read_documents(marked: Marked, problems: list[str]) -> list[Document]:
     """The definitions in one file; what is wrong is added to the problems, with its line."""
-    found: list[Document] = []
-    for kind, part in _parts(marked, problems):
-        document = _read_one(kind, part, problems)
-        if document is not None:
-            found.append(document)
-    return found
+    read = [read_document(kind, part, problems) for kind, part in _parts(marked, problems)]
+    return [document for document in read if document is not None]
 
 
 def _parts(marked: Marked, problems: list[str]) -> Iterable[tuple[Kind, Marked]]:
@@ -84,82 +85,107 @@ def _parts(marked: Marked, problems: list[str]) -> Iterable[tuple[Kind, Marked]]
         for place in range(len(cast(list[Any], data))):
             yield from _parts(marked.part((place,)), problems)
     elif not isinstance(data, dict):
-        problems.append(f"{marked.at(())}: expected definitions, found {data!r}")
-    elif "kind" in data:
-        given = cast(dict[str, Any], data)["kind"]
-        if given in KINDS:
-            body = {key: item for key, item in cast(dict[str, Any], data).items() if key != "kind"}
-            yield given, Marked(marked.path, body, marked.lines)
-        else:
-            hint = closest(str(given), KINDS)
-            problems.append(f'{marked.at(("kind",))}: kind: "{given}" is not one of {", ".join(KINDS)}{hint}')
+        problems.append(f"{marked.at()}: expected definitions, found {data!r:.40}")
     else:
-        yield from _groups(marked, problems)
+        fields = {key: item for key, item in cast(dict[str, Any], data).items() if key != _SCHEMA}
+        inner = replace(marked, data=fields)
+        yield from _single(inner, problems) if "kind" in fields else _groups(inner, problems)
+
+
+def _single(marked: Marked, problems: list[str]) -> Iterable[tuple[Kind, Marked]]:
+    given = marked.data["kind"]
+    if given in KINDS:
+        yield given, replace(marked, data={key: item for key, item in marked.data.items() if key != "kind"})
+    else:
+        hint = closest(str(given), KINDS)
+        problems.append(f'{marked.at(("kind",))}: kind: "{given}" is not one of {", ".join(KINDS)}{hint}')
 
 
 def _groups(marked: Marked, problems: list[str]) -> Iterable[tuple[Kind, Marked]]:
     """A file may hold many: ``scenarios: [...]``, ``personas: [...]`` and so on."""
-    plurals: dict[str, Kind] = {f"{kind}s": kind for kind in KINDS}
-    for key, items in cast(dict[str, Any], marked.data).items():
-        if key not in plurals:
-            hint = closest(key, [*plurals, "kind"])
-            problems.append(f'{marked.at((key,))}: unknown key "{key}"{hint or "; give a kind"}')
-        elif not isinstance(items, list):
+    for key, items in marked.data.items():
+        if key not in PLURALS:
+            hint = closest(key, PLURALS) or f"; give a kind, or lists of {', '.join(PLURALS)}"
+            problems.append(f'{marked.at((key,))}: unknown key "{key}"{hint}')
+            if "name" in marked.data:
+                return
+        elif not isinstance(items, list) and items is not None:
             problems.append(f"{marked.at((key,))}: {key}: expected a list")
         else:
-            for place in range(len(cast(list[Any], items))):
-                yield plurals[key], marked.part((key, place))
+            for place in range(len(cast(list[Any], items or []))):
+                yield PLURALS[key], marked.part((key, place))
 
 
-def _read_one(kind: Kind, part: Marked, problems: list[str]) -> Document | None:
+def read_document(kind: Kind, part: Marked, problems: list[str]) -> Document | None:
+    """One definition of a known kind, or nothing and what is wrong with it."""
     if not isinstance(part.data, dict):
-        problems.append(f"{part.at(())}: expected a {kind} with named settings")
+        problems.append(f"{part.at()}: expected a {kind} with named settings")
         return None
     body = dict(cast(dict[str, Any], part.data))
-    for field, (ids, _) in REFERENCES[kind].items():
-        if ids in body:
-            problems.append(f"{part.at((ids,))}: {ids}: files refer by name; write {field}: [name, …]")
-            return None
-        if field in body:
-            body[ids] = body.pop(field)
+    name: object = body.get("name")
+    draft = Document(kind, name if isinstance(name, str) else "", body, part)
+    if found := [*_misreferred(kind, body)]:
+        problems += [draft.problem(place, message) for place, message in found]
+        return None
+    for field_name, (ids, _) in REFERENCES[kind].items():
+        if field_name in body:
+            body[ids] = body.pop(field_name)
     try:
         entity = MODELS[kind].model_validate(body)
     except ValidationError as error:
-        problems += [_problem(kind, part, item) for item in zip(error.errors(), readable(error), strict=True)]
+        found = mistakes(MODELS[kind], body, error)
+        problems += [draft.problem(_in_file(kind, one.place), one.message) for one in found]
         return None
     document = document_of(kind, entity, {})
-    return Document(kind, document.name, document.body, part.at(()))
+    return replace(document, marked=part)
 
 
-def _problem(kind: Kind, part: Marked, item: tuple[Any, tuple[str, str]]) -> str:
-    error, (path, message) = item
-    place = tuple(error["loc"])
-    back = {ids: field for field, (ids, _) in REFERENCES[kind].items()}
-    if place and place[0] in back:
-        place = (back[place[0]], *place[1:])
-        path = path.replace(next(iter(k for k in back if path.startswith(k))), str(place[0]), 1)
-    name = part.data.get("name")
-    of = f' of {kind} "{name}"' if isinstance(name, str) else ""
-    return f"{part.at(place)}: {path or 'it'}{of}: {message}"
+def _misreferred(kind: Kind, body: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:
+    """References in another form than files have: by id, or one name twice."""
+    for field_name, (ids, target) in REFERENCES[kind].items():
+        for other in (ids, to_snake(ids), ids.removesuffix("s"), to_snake(ids).removesuffix("s")):
+            if other in body:
+                yield (other,), f"files refer by name; write {field_name}: [name of a {target}, …]"
+        seen: set[str] = set()
+        given: object = body.get(field_name)
+        for place, one in enumerate(cast(list[Any], given) if isinstance(given, list) else []):
+            if isinstance(one, str) and name_key(one) in seen:
+                yield (field_name, place), f'"{one}" is named twice'
+            seen.add(name_key(one) if isinstance(one, str) else "")
+
+
+def _in_file(kind: Kind, place: Place) -> Place:
+    """A place in a model as the place in the file: references have other names there."""
+    names: dict[str | int, str] = {ids: field_name for field_name, (ids, _) in REFERENCES[kind].items()}
+    return (names.get(place[0], place[0]), *place[1:]) if place else place
 
 
 def check_references(documents: Iterable[Document], known: Mapping[Kind, Iterable[str]]) -> list[str]:
     """References to names that are not there."""
-    problems: list[str] = []
-    for document in documents:
-        for field, (_, target) in REFERENCES[document.kind].items():
-            names = list(known[target])
-            keys = {name_key(name) for name in names}
-            problems += [
-                f'{document.source}: {field} of {document.kind} "{document.name}": '
-                f'there is no {target} called "{wanted}"{closest(wanted, names)}'
-                for wanted in document.body.get(field, [])
-                if name_key(wanted) not in keys
-            ]
-    return problems
+    names = {kind: list(found) for kind, found in known.items()}
+    keys = {kind: {name_key(name) for name in found} for kind, found in names.items()}
+    return [
+        document.problem(
+            (field_name, place), f'there is no {target} called "{wanted}"{closest(wanted, names[target])}'
+        )
+        for document in documents
+        for field_name, (_, target) in REFERENCES[document.kind].items()
+        for place, wanted in enumerate(document.body.get(field_name, []))
+        if name_key(wanted) not in keys[target]
+    ]
+
+
+def spelled_as_defined(document: Document, spelling: Mapping[tuple[Kind, str], str]) -> Document:
+    """A document that spells the names it refers to as they are defined: case does not count."""
+    body = dict(document.body)
+    for field_name, (_, target) in REFERENCES[document.kind].items():
+        if field_name in body:
+            body[field_name] = [spelling.get((target, name_key(one)), one) for one in body[field_name]]
+    return replace(document, body=body)
 
 
 def raise_problems(problems: list[str]) -> None:
+    """One error with everything that is wrong, if anything is."""
     if problems:
         heading = "1 problem:" if len(problems) == 1 else f"{len(problems)} problems:"
         raise ConfigError("\n  ".join([heading, *problems]))

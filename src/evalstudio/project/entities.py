@@ -90,7 +90,7 @@ class Connector(Definition):
 
     name: Name
     type: Name = Field(description="A built-in type or a plugin's")
-    base_url: str | None = Field(None, description="Where the agent is reached")
+    base_url: str | None = Field(default=None, description="Where the agent is reached")
     headers: dict[str, str] = Field(default_factory=dict[str, str], description="Sent with every call")
     config: dict[str, Any] = Field(default_factory=dict[str, Any], description="Settings of this type")
 
@@ -101,7 +101,7 @@ class Eval(Definition):
     name: Name
     scenario_ids: list[str] = Field(min_length=1)
     connector_ids: list[str] = Field(min_length=1, description="One connectorId is accepted too")
-    repetitions: int = Field(1, ge=1, le=10_000, description="How often each combination runs")
+    repetitions: int = Field(default=1, ge=1, le=10_000, description="How often each combination runs")
 
     @model_validator(mode="before")
     @classmethod
@@ -130,7 +130,7 @@ class Stored(BaseModel):
     id: str = Field(default_factory=new_id)
     created_at: Moment = Field(default_factory=now)
     updated_at: Moment = Field(default_factory=now)
-    version: int = Field(1, ge=1)
+    version: int = Field(default=1, ge=1)
 
 
 class StoredPersona(Persona, Stored):
@@ -183,7 +183,7 @@ class Execution(_Entity):
     counts: Counts = Field(default_factory=Counts)
     started_at: Moment | None = None
     completed_at: Moment | None = None
-    trigger: str | None = Field(None, description="What started it: cli, api, ci, …")
+    trigger: str | None = Field(default=None, description="What started it: cli, api, ci, …")
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
 
 
@@ -198,7 +198,7 @@ class RunVerdict(BaseModel):
     score: float | None = None
     overall_score: float | None = None
     reason: str = ""
-    asserted: bool = Field(True, description="Whether anything could have failed")
+    asserted: bool = Field(default=True, description="Whether anything could have failed")
 
 
 class RunSummary(_Entity):
@@ -213,8 +213,8 @@ class RunSummary(_Entity):
     connector_id: str | None = None
     connector_name: str | None = None
     case_name: str | None = None
-    repetition: int = Field(1, ge=1)
-    attempt: int = Field(1, ge=1)
+    repetition: int = Field(default=1, ge=1)
+    attempt: int = Field(default=1, ge=1)
     status: RunStatus = "queued"
     started_at: Moment | None = None
     completed_at: Moment | None = None

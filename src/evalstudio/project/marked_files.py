@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
-
-import yaml
+from typing import Any
 
 from ..files import ConfigError
+from .config import CONFIG_NAMES
 
 SUFFIXES = (".yaml", ".yml", ".json")
 Place = tuple[str | int, ...]
-_MOST_PARTS = 500_000
+MOST_BYTES = 20_000_000
+MOST_PARTS = 500_000
+DEEPEST = 100
+_LARGEST = 2**63
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Marked:
-    """Plain data from a file, with the line each part stands on."""
+    """Plain data from a file, with the line each part of the file stands on."""
 
-    path: Path
+    path: str
     data: Any
-    lines: dict[Place, int] = field(default_factory=dict[Place, int])
+    lines: Mapping[Place, int] = field(default_factory=dict[Place, int], repr=False)
+    root: Place = ()
 
-    def at(self, place: Place) -> str:
+    def at(self, place: Place = ()) -> str:
         """``file:line`` of a place, or of the nearest part around it."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return f"{self.path}:{self.lines.get(place, 1)}"
+        whole = self.root + place
+        while whole and whole not in self.lines:
+            whole = whole[:-1]
+        line = self.lines.get(whole)
+        return f"{self.path}:{line}" if line else self.path
 
     def part(self, place: Place) -> Marked:
         """One part of the data, its places counted from there."""
         data = self.data
         for step in place:
             data = data[step]
-        inner = {key[len(place) :]: line for key, line in self.lines.items() if key[: len(place)] == place}
-        return Marked(self.path, data, inner)
+        return replace(self, data=data, root=self.root + place)
 
 
 def definition_files(path: Path) -> list[Path]:
     """The files a path stands for: itself, or everything of ours below a folder."""
     if path.is_dir():
-        found = [
-            file for file in sorted(path.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file()
-        ]
-        return [
-            file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        ]
+        return sorted(_below(path))
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder")
     if path.suffix.lower() not in SUFFIXES:
@@ -55,57 +56,57 @@ def definition_files(path: Path) -> list[Path]:
     return [path]
 
 
-def read_marked(path: Path) -> Iterator[Marked]:
+def _below(folder: Path) -> Iterator[Path]:
+    """Files of definitions; what is hidden, and the config file itself, is left out."""
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith((".", "__"))]
+        for name in names:
+            if name.lower().endswith(SUFFIXES) and not name.startswith(".") and name not in CONFIG_NAMES:
+                yield Path(place, name)
+
+
+def read_marked(path: Path) -> list[Marked]:
     """The documents of a file."""
+    return parse_marked(read_text(path), str(path), is_json=path.suffix.lower() == ".json")
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """A file as text, if it is not larger than it should be."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8 text") from None
+        if path.stat().st_size > most:
+            raise ConfigError(
+                f"{path}: is larger than {most // 1_000_000} MB; keep many cases in a CSV or JSONL file"
+            )
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
-    loader: Any = _Loader(text if path.suffix.lower() != ".json" else text.replace("\t", " "))
-    try:
-        while loader.check_node():
-            node = cast(yaml.Node, loader.get_node())
-            marked = Marked(path, None)
-            marked.data = _build(loader, node, (), marked.lines, path)
-            if marked.data is not None:
-                yield marked
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise ConfigError(f"{path}:{line}: cannot be read: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    finally:
-        loader.dispose()
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain YAML, but dates stay text: a script may say 2024-01-01."""
+def parse_marked(text: str, path: str, *, is_json: bool) -> list[Marked]:
+    """The documents in a text. JSON is read as JSON: YAML would misread some of it."""
+    if is_json:
+        from .marked_json import parse_json
+
+        return [parse_json(text, path)]
+    from .marked_yaml import parse_yaml
+
+    return parse_yaml(text, path)
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
-    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _build(loader: Any, node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) -> Any:
-    lines[place] = node.start_mark.line + 1
-    if len(lines) > _MOST_PARTS:
-        # Aliases of aliases can make a small file stand for an endless one.
-        raise ConfigError(f"{path}: has more than {_MOST_PARTS:,} parts")
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        loader.flatten_mapping(node)
-        for key_node, value_node in node.value:
-            key = str(loader.construct_object(key_node, deep=True))
-            if key in found:
-                raise ConfigError(f'{path}:{key_node.start_mark.line + 1}: the key "{key}" is given twice')
-            found[key] = _build(loader, value_node, (*place, key), lines, path)
-            lines[*place, key] = key_node.start_mark.line + 1
-        return found
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, item, (*place, n), lines, path) for n, item in enumerate(node.value)]
-    return loader.construct_object(node, deep=True)
+def checked(value: Any, where: str) -> Any:
+    """A plain value, if it is one that can be kept as it is."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where}: a number must be finite")
+    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        raise ConfigError(f"{where}: this number is too large to be kept exactly; put it in quotes")
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{where}: holds half of a surrogate pair, which is not text") from None
+    return value

@@ -1,4 +1,4 @@
-"""Making a project match its files: what would change, and changing it.
+"""Making a project match its files: what would change, and what storage has to do for it.
 
 Everything is validated as a whole first; then it is written in the order in which things refer to each
 other. What is exported and applied again changes nothing.
@@ -6,18 +6,19 @@ other. What is exported and applied again changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel
 
 from ..conversation.definitions import Persona, Scenario
+from ..files import ConfigError
 from ..plugins import PluginRegistry
 from .documents import (
     KINDS,
-    MASK,
     REFERENCES,
     Document,
     Kind,
@@ -25,6 +26,7 @@ from .documents import (
     document_of,
     raise_problems,
     read_documents,
+    spelled_as_defined,
 )
 from .entities import (
     Connector,
@@ -35,8 +37,9 @@ from .entities import (
     name_key,
     now,
 )
-from .marked_files import definition_files, read_marked
-from .validation import InvalidDefinition, check_connector, check_scenario
+from .marked_files import Place, definition_files, read_marked
+from .secrets import MASK, SecretBox, SecretError, origin, refuse_sealed, restored, secrets_in
+from .validation import check_connector, check_scenario
 
 Sign = Literal["+", "~", "-"]
 STORED: dict[Kind, type[BaseModel]] = {
@@ -45,6 +48,8 @@ STORED: dict[Kind, type[BaseModel]] = {
     "scenario": StoredScenario,
     "eval": StoredEval,
 }
+_MOST_PROBLEMS = 50
+_PATH = re.compile(r"(?P<path>[A-Za-z]\w*(?:\[\d+\]|\.\w+)*): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +78,32 @@ class Surroundings:
     registry: PluginRegistry
     folder: Path
     has_model: bool
+    box: SecretBox | None = None
 
 
 @dataclass(slots=True)
 class Stock:
-    """What a project holds now."""
+    """What a project holds now, by kind and name."""
 
-    entities: dict[Kind, list[Any]]
+    entities: dict[tuple[Kind, str], Any] = field(default_factory=dict[tuple[Kind, str], Any])
     documents: dict[tuple[Kind, str], Document] = field(default_factory=dict[tuple[Kind, str], Document])
 
     def entity(self, key: tuple[Kind, str]) -> Any:
-        return next((e for e in self.entities[key[0]] if name_key(e.name) == key[1]), None)
+        return self.entities.get(key)
+
+    def of_kind(self, kind: Kind) -> list[Any]:
+        return [entity for (one, _), entity in self.entities.items() if one == kind]
 
 
 def take_stock(entities: Mapping[Kind, Sequence[Any]]) -> Stock:
     """What a project holds, as entities and as documents."""
-    stock = Stock({kind: list(entities[kind]) for kind in KINDS})
-    names = {entity.id: entity.name for found in stock.entities.values() for entity in found}
-    for kind, found in stock.entities.items():
-        for entity in found:
+    stock = Stock()
+    names = {entity.id: entity.name for found in entities.values() for entity in found}
+    for kind in KINDS:
+        for entity in entities[kind]:
             document = document_of(kind, entity, names)
             stock.documents[document.key] = document
+            stock.entities[document.key] = entity
     return stock
 
 
@@ -101,49 +111,82 @@ def read_files(paths: Iterable[Path]) -> list[Document]:
     """Every definition in files and folders; all mistakes are reported at once."""
     problems: list[str] = []
     documents: list[Document] = []
-    for path in paths:
-        for file in definition_files(path):
+    given = list(paths)
+    files = {file.resolve(): file for path in given for file in definition_files(path)}
+    for file in files.values():
+        try:
             for marked in read_marked(file):
                 documents += read_documents(marked, problems)
-    seen: dict[tuple[Kind, str], Document] = {}
-    for document in documents:
-        if document.key in seen:
-            first = seen[document.key].source
-            problems.append(
-                f'{document.source}: {document.kind} "{document.name}" is also defined at {first}'
-            )
-        seen[document.key] = document
+        except ConfigError as error:
+            problems.append(str(error))
+    problems += _doubles(documents)
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS:,} more"]
     raise_problems(problems)
+    if not documents:
+        raise ConfigError(f"there are no definitions in {', '.join(map(str, given))}")
     return documents
 
 
+def _doubles(documents: Iterable[Document]) -> Iterable[str]:
+    seen: dict[tuple[Kind, str], Document] = {}
+    for document in documents:
+        first = seen.setdefault(document.key, document)
+        if first is not document and first.marked is not None:
+            yield document.problem((), f"is also defined at {first.marked.at()}")
+
+
 def plan_changes(
-    stock: Stock, wanted: Sequence[Document], around: Surroundings, *, prune: bool
+    stock: Stock, wanted: Sequence[Document], around: Surroundings, *, prune: bool = False
 ) -> list[Change]:
     """What applying the documents would change, all of it validated."""
     keys = {document.key for document in wanted}
-    kept = [] if prune else [doc for key, doc in stock.documents.items() if key not in keys]
-    after = [*wanted, *kept]
+    others = [document for key, document in stock.documents.items() if key not in keys]
+    after = [*wanted, *([] if prune else others)]
     known: dict[Kind, list[str]] = {kind: [d.name for d in after if d.kind == kind] for kind in KINDS}
-    raise_problems(check_references(after, known) or _misfits(wanted, after, around))
-    changes = [change for document in wanted if (change := _change(stock, document)) is not None]
+    problems = check_references(wanted, known)
+    spelling = {document.key: document.name for document in after}
+    settled = [_settled(stock, spelled_as_defined(d, spelling), problems) for d in wanted]
+    raise_problems(problems or _misfits(settled, after, around))
+    changes = [change for one in settled if (change := _change(stock, one, around.box)) is not None]
     changes.sort(key=lambda change: KINDS.index(change.kind))
     if prune:
-        gone = [doc for key, doc in stock.documents.items() if key not in keys]
-        gone.sort(key=lambda document: -KINDS.index(document.kind))
-        changes += [Change("-", doc.kind, doc.name, id=stock.entity(doc.key).id) for doc in gone]
+        others.sort(key=lambda document: -KINDS.index(document.kind))
+        changes += [Change("-", doc.kind, doc.name, id=stock.entity(doc.key).id) for doc in others]
     return changes
 
 
-def _change(stock: Stock, document: Document) -> Change | None:
+def _settled(stock: Stock, document: Document, problems: list[str]) -> Document:
+    """A document with its masks replaced by the secrets that are kept."""
+    known = stock.documents.get(document.key)
+    kept = known.body if known else None
+    hidden = [place for place, value in secrets_in(document.body) if value == MASK]
+    if kept is not None and _addressee(kept) != _addressee(document.body):
+        problems += [
+            document.problem(place, "belongs to the address that changes; give it again") for place in hidden
+        ]
+        return document
+    try:
+        refuse_sealed(document.body)
+        return replace(document, body=restored(document.body, kept))
+    except SecretError as error:
+        problems.append(_misfit(document, str(error)))
+        return document
+
+
+def _addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
+    """Whom a secret is given to: a kind of connector and the server it talks to."""
+    return body.get("type"), origin(body.get("baseUrl"))
+
+
+def _change(stock: Stock, document: Document, box: SecretBox | None) -> Change | None:
     known = stock.documents.get(document.key)
     if known is None:
         return Change("+", document.kind, document.name, document=document)
-    fields = sorted(
-        name
-        for name in known.body.keys() | document.body.keys()
-        if known.body.get(name) != document.body.get(name)
-    )
+    if known.body == document.body:
+        return None
+    before, after = (box.open(one.body) if box else one.body for one in (known, document))
+    fields = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if not fields:
         return None
     return Change("~", document.kind, document.name, fields, document, stock.entity(document.key).id)
@@ -158,18 +201,32 @@ def _misfits(wanted: Sequence[Document], after: Sequence[Document], around: Surr
             if document.kind == "connector":
                 check_connector(Connector.model_validate(document.body), around.registry)
             elif document.kind == "scenario":
-                given = {key: item for key, item in document.body.items() if key != "personas"}
-                cast_ = [people[name_key(name)] for name in document.body.get("personas", [])]
-                check_scenario(
-                    Scenario.model_validate(given),
-                    around.registry,
-                    around.folder,
-                    personas=cast_,
-                    has_model=around.has_model,
-                )
-        except (InvalidDefinition, ValueError) as error:
-            problems.append(f'{document.source}: {document.kind} "{document.name}": {error}')
+                _check_scenario(document, people, around)
+        except ValueError as error:
+            problems.append(_misfit(document, str(error)))
     return problems
+
+
+def _check_scenario(document: Document, people: Mapping[str, Persona], around: Surroundings) -> None:
+    given = {key: item for key, item in document.body.items() if key != "personas"}
+    voices = [people[name_key(name)] for name in document.body.get("personas", [])]
+    check_scenario(
+        Scenario.model_validate(given),
+        around.registry,
+        around.folder,
+        personas=voices,
+        has_model=around.has_model,
+    )
+
+
+def _misfit(document: Document, message: str) -> str:
+    """A complaint that begins with a path belongs on the line of that path."""
+    found = _PATH.match(message)
+    if found is None:
+        return document.problem((), message)
+    steps = re.findall(r"\w+", found["path"])
+    place: Place = tuple(int(step) if step.isdigit() else step for step in steps)
+    return document.problem(place, message[found.end() :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,41 +238,38 @@ class Write:
     delete: str | None = None
 
 
-def writes_of(stock: Stock, changes: Sequence[Change]) -> list[Write]:
-    """A plan as what storage has to do, in order."""
-    ids: dict[Kind, dict[str, str]] = {
-        kind: {name_key(entity.name): entity.id for entity in found} for kind, found in stock.entities.items()
-    }
+def writes_of(stock: Stock, changes: Sequence[Change], box: SecretBox | None = None) -> list[Write]:
+    """A plan as what storage has to do, in order; secrets go into the box."""
+    ids = {key: cast(str, entity.id) for key, entity in stock.entities.items()}
     writes: list[Write] = []
     for change in changes:
-        if change.sign == "-":
+        if change.document is None:
             writes.append(Write(change.kind, delete=change.id))
             continue
-        fields = _definition(change, ids, stock)
-        known = None if change.document is None else stock.entity(change.document.key)
-        if known is not None:
-            kept = {"id": known.id, "created_at": known.created_at, "version": known.version}
-            fields |= kept | {"updated_at": now()}
-        entity = STORED[change.kind].model_validate(fields)
-        ids[change.kind][name_key(change.name)] = cast(Any, entity).id
+        entity = entity_of(change.document, ids, stock.entity(change.document.key), box)
+        ids[change.document.key] = entity.id
         writes.append(Write(change.kind, put=entity))
     return writes
 
 
-def _definition(change: Change, ids: Mapping[Kind, Mapping[str, str]], stock: Stock) -> dict[str, Any]:
-    """The fields of a document: names back to ids, masked headers back to what is kept."""
-    assert change.document is not None
-    body = dict(change.document.body)
-    for name, (field_name, target) in REFERENCES[change.kind].items():
-        if name in body:
-            body[field_name] = [ids[target][name_key(one)] for one in body.pop(name)]
-    kept: dict[str, str] = getattr(stock.entity(change.document.key), "headers", {})
-    headers: dict[str, str] = body.get("headers") or {}
-    if MASK in headers.values():
-        body["headers"] = {h: kept.get(h, "") if value == MASK else value for h, value in headers.items()}
-    return body
+def entity_of(
+    document: Document,
+    ids: Mapping[tuple[Kind, str], str],
+    known: Any = None,
+    box: SecretBox | None = None,
+) -> Any:
+    """What is kept of a document: names back to ids, and the identity of what it replaces."""
+    fields = box.seal(document.body) if box else dict(document.body)
+    for name, (field_name, target) in REFERENCES[document.kind].items():
+        if name in fields:
+            fields[field_name] = [ids[target, name_key(one)] for one in fields.pop(name)]
+    if known is not None:
+        kept = {"id": known.id, "created_at": known.created_at, "version": known.version}
+        fields |= kept | {"updated_at": now()}
+    return STORED[document.kind].model_validate(fields)
 
 
 def export_documents(stock: Stock) -> list[Document]:
-    """Everything a project defines, in the order in which things refer to each other."""
-    return sorted(stock.documents.values(), key=lambda d: (KINDS.index(d.kind), d.key[1]))
+    """Everything a project defines, secrets masked, in the order in which things refer to each other."""
+    found = sorted(stock.documents.values(), key=lambda d: (KINDS.index(d.kind), d.key[1]))
+    return [document.shown() for document in found]

@@ -12,6 +12,7 @@ from ..conversation.preparation import InvalidScenario, prepare
 from ..plugins import PluginRegistry
 from .cases import cases_of
 from .entities import Connector
+from .secrets import SecretError, check_address, check_references
 
 
 class InvalidDefinition(ValueError):
@@ -45,6 +46,11 @@ def check_connector(connector: Connector, registry: PluginRegistry) -> tuple[Con
         known = [item["type"] for item in registry.list_connector_types()]
         hint = closest(connector.type, known) or f"; there are {', '.join(known)}"
         raise InvalidDefinition(f'type: no connector type is called "{connector.type}"{hint}')
+    try:
+        check_address(connector.base_url)
+        check_references({"baseUrl": connector.base_url, "headers": connector.headers})
+    except SecretError as error:
+        raise InvalidDefinition(str(error)) from None
     try:
         return definition, definition.config.parse(connector.type, connector.config)
     except InvalidConfig as error:

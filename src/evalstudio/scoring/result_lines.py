@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 import orjson
 
-_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 _DEEPEST = 100
 
 
@@ -29,7 +29,7 @@ def to_line(result: HasJson | Mapping[str, Any]) -> bytes:
 def to_bytes(value: Mapping[str, Any]) -> bytes:
     """Compact JSON. The common case is one call; odd values are brought into shape on a second try."""
     try:
-        return orjson.dumps(value, default=_default, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        return orjson.dumps(value, default=_default, option=_OPTIONS)
     except (_Vanishes, orjson.JSONEncodeError):
         return orjson.dumps(_clean(value), default=str, option=_OPTIONS)
 
@@ -43,6 +43,8 @@ def _default(value: object) -> object:
         return _iso(value)
     if callable(value):
         raise _Vanishes
+    if isinstance(value, AnySet):
+        return list(cast(AnySet[Any], value))
     as_json = _json_of(value)
     return str(value) if as_json is None else as_json
 

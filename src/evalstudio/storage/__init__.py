@@ -1,1 +1,1 @@
-"""Storage: where definitions, runs and results are kept."""
+"""Keeping everything: SQLite by default, PostgreSQL for a team, JSON lines for recorded results."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import ScalarSelect, func, select, update
 
 from .contract import Lease, RunEnding, TurnRecord
 from .errors import LeaseLost
+from .rows import AnyRow
 from .schema import messages, outputs, runs, turns
 from .transaction import Unit, now_ms
 
@@ -39,7 +40,7 @@ def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
             runs.c.worker_id == lease.worker_id,
             runs.c.status == "running",
         )
-        .values(ended_values(ending))
+        .values(ended_values(lease, ending))
         .returning(runs.c.execution_id)
     ).one_or_none()
     if ended is None:
@@ -53,10 +54,10 @@ def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
     add_output(unit, ended.execution_id, lease, ending)
 
 
-def ended_values(ending: RunEnding) -> dict[str, Any]:
+def ended_values(lease: Lease, ending: RunEnding) -> dict[str, Any]:
     """What the end of a run writes to its row."""
     verdict, moment = ending.verdict, now_ms()
-    last = ending.last_turn.number if ending.last_turn else 0
+    last = ending.last_turn.number if ending.last_turn else _last_turn(lease)
     return {
         "status": "error" if verdict.outcome == "error" else "completed",
         "outcome": verdict.outcome,
@@ -68,7 +69,7 @@ def ended_values(ending: RunEnding) -> dict[str, Any]:
         "error": ending.error,
         "latency_ms": ending.latency_ms,
         "total_tokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
-        "turn_count": max(ending.turn_count, last),
+        "turn_count": last,
         "thread_id": ending.thread_id,
         "lease_until": None,
         "completed": moment,
@@ -119,7 +120,7 @@ def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> 
     unit.tell("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
 
 
-def _row(unit: Unit, lease: Lease) -> Row[Any]:
+def _row(unit: Unit, lease: Lease) -> AnyRow:
     found = unit.connection.execute(
         select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
         .where(runs.c.id == lease.run_id)
@@ -139,7 +140,12 @@ def _has_turn(unit: Unit, lease: Lease, number: int) -> bool:
     return found.first() is not None
 
 
-def _why(row: Row[Any], lease: Lease) -> str:
+def _last_turn(lease: Lease) -> ScalarSelect[int]:
+    mine = (turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt)
+    return select(func.coalesce(func.max(turns.c.turn), 0)).where(*mine).scalar_subquery()
+
+
+def _why(row: AnyRow, lease: Lease) -> str:
     if row.status == "cancelled":
         return "it was cancelled"
     if row.attempt != lease.attempt:

@@ -56,4 +56,6 @@ def moment(name: str, **options: Any) -> Column[int]:
 
 def short_key(text: str) -> str:
     """A text short enough for any index; of a long one its beginning and a hash."""
-    return text if len(text) <= 200 else f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
+    return (
+        text if len(text) <= 200 else f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
+    )

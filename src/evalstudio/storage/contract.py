@@ -56,10 +56,10 @@ def cursor_after(last: str) -> str:
 
 def read_cursor(cursor: str) -> str:
     try:
-        read = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+        read = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (ValueError, binascii.Error):
         read = ""
-    if not read.isalnum():
+    if not read.isprintable() or not read:
         raise InvalidCursor("This cursor is not one that a list handed out; start again without it.")
     return read
 
@@ -126,7 +126,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRun:
-    """A run to work on, with everything as it was when it was queued. Snapshots are shared: never change them."""
+    """A run to work on, with everything as it was when it was queued. Never change it: runs share it."""
 
     lease: Lease
     run: RunSummary
@@ -147,7 +147,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A finished turn: what was said in it and what the evaluators found. Turn 0 holds what was said before."""
+    """A finished turn: what was said in it and what the evaluators found. Turn 0 is what was said before."""
 
     number: int
     messages: Sequence[Message]
@@ -167,7 +167,6 @@ class RunEnding:
     tokens_usage: TokensUsage | None = None
     thread_id: str | None = None
     error: str | None = None
-    turn_count: int = 0
     last_turn: TurnRecord | None = None
 
 
@@ -264,7 +263,9 @@ class Queue(Protocol):
     async def cancel(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
     ) -> int: ...
-    async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int: ...
+    async def retry(
+        self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
+    ) -> int: ...
     async def wait_for_work(self, worker_id: str, timeout: float) -> bool: ...
 
 

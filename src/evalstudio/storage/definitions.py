@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Row, Table, delete, insert, select, update
+from sqlalchemy import Table, Text, delete, insert, select, type_coerce, update
 from sqlalchemy.exc import IntegrityError
 
 from ..conversation.definitions import Persona, Scenario
@@ -25,9 +25,9 @@ from .columns import short_key
 from .contract import AnyStored, Change, DefinitionKind, Filters, Once, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .idempotency import known_target, remember
-from .json_text import dumps
+from .json_text import dumps, loads
 from .lists import contains, paged, tagged
-from .rows import milliseconds_of, moment_of
+from .rows import AnyRow, milliseconds_of, moment_of
 from .transaction import Unit
 
 TABLES: dict[DefinitionKind, Table] = {
@@ -57,13 +57,15 @@ def create(unit: Unit, entity: AnyStored, once: Once | None = None) -> AnyStored
     kind = kind_of(entity)
     if (target := known_target(unit, once)) is not None:
         return get(unit, kind, target)
-    if unit.again and (row := _row(unit, kind, entity.id)) is not None:
-        return _entity(kind, row)
+    if (row := _row(unit, kind, entity.id)) is not None:
+        if unit.again:
+            return _entity(kind, row)
+        raise StorageError(f'There is already a {kind} with the id "{entity.id}".')
     _check_name(unit, kind, entity)
     _check_references(unit, entity)
     moment = now()
     kept = entity.model_copy(update={"created_at": moment, "updated_at": moment, "version": 1})
-    row = _values(kind, kept) | {"id": kept.id, "created": milliseconds_of(moment)}
+    row = _values(kept) | {"id": kept.id, "created": milliseconds_of(moment)}
     _guarded(unit, kind, kept, insert(TABLES[kind]).values(row))
     remember(unit, once, kept.id)
     return kept
@@ -71,22 +73,25 @@ def create(unit: Unit, entity: AnyStored, once: Once | None = None) -> AnyStored
 
 def change(unit: Unit, entity: AnyStored, expected: int | None = None) -> AnyStored:
     """Replace a definition; with ``expected`` only if nobody else has changed it since."""
-    kind, table = kind_of(entity), TABLES[kind_of(entity)]
-    row = _row(unit, kind, entity.id, lock=True)
+    kind = kind_of(entity)
+    table, row = TABLES[kind], _row(unit, kind, entity.id, lock=True)
     if row is None:
         raise NotFound(kind, entity.id)
     before = _entity(kind, row)
+    same = _document(before) == _document(entity)
+    if expected is not None and row.version != expected:
+        if unit.again and same and row.version == expected + 1:
+            return before
+        raise VersionConflict(kind, before.name, expected, row.version)
+    if same:
+        return before
     moment = max(now(), before.updated_at)
     kept = entity.model_copy(
         update={"created_at": before.created_at, "updated_at": moment, "version": row.version + 1}
     )
-    if expected is not None and row.version != expected:
-        if unit.again and row.version == expected + 1 and _values(kind, before)["document"] == _values(kind, kept)["document"]:
-            return before
-        raise VersionConflict(kind, before.name, expected, row.version)
     _check_name(unit, kind, kept)
     _check_references(unit, kept)
-    _guarded(unit, kind, kept, update(table).where(table.c.id == kept.id).values(_values(kind, kept)))
+    _guarded(unit, kind, kept, update(table).where(table.c.id == kept.id).values(_values(kept)))
     return kept
 
 
@@ -145,12 +150,12 @@ def list_of(
     return paged(unit, query, table.c.id, lambda row: _entity(kind, row), cursor, limit)
 
 
-def _row(unit: Unit, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> Row[Any] | None:
+def _row(unit: Unit, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> AnyRow | None:
     query = select(TABLES[kind]).where(TABLES[kind].c.id == wanted)
     return unit.connection.execute(query.with_for_update() if lock else query).one_or_none()
 
 
-def _entity(kind: DefinitionKind, row: Row[Any]) -> AnyStored:
+def _entity(kind: DefinitionKind, row: AnyRow) -> AnyStored:
     own = {
         "id": row.id,
         "created_at": moment_of(row.created),
@@ -160,20 +165,24 @@ def _entity(kind: DefinitionKind, row: Row[Any]) -> AnyStored:
     return _MODELS[kind].model_validate(row.document | own)
 
 
-def _values(kind: DefinitionKind, entity: AnyStored) -> dict[str, Any]:
+def _document(entity: AnyStored) -> dict[str, Any]:
     try:
-        document = entity.model_dump(mode="json", by_alias=True, exclude=_OWN, exclude_unset=False)
+        # Through the text that is kept, so that what is compared is what would be read.
+        return loads(dumps(entity.model_dump(mode="json", by_alias=True, exclude=_OWN)))
     except PydanticSerializationError:
         raise StorageError(
-            f'The {kind} "{entity.name}" holds objects that only exist in code. '
+            f'The {kind_of(entity)} "{entity.name}" holds objects that only exist in code. '
             "List its evaluators by type and config to keep it."
         ) from None
+
+
+def _values(entity: AnyStored) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": entity.name,
         "name_key": short_key(name_key(entity.name)),
         "version": entity.version,
         "updated": milliseconds_of(entity.updated_at),
-        "document": document,
+        "document": _document(entity),
     }
     if isinstance(entity, StoredScenario):
         values["tags"] = dumps([name_key(tag) for tag in entity.tags])
@@ -208,7 +217,9 @@ def _check_references(unit: Unit, entity: AnyStored) -> None:
         ]
     for kind, field, ids in wanted:
         table = TABLES[kind]
-        found = set(unit.connection.execute(select(table.c.id).where(table.c.id.in_(ids))).scalars())
+        # Locked, so that none of them can be deleted before this is committed.
+        query = select(table.c.id).where(table.c.id.in_(ids)).with_for_update(read=True)
+        found = set(unit.connection.execute(query).scalars())
         if missing := [one for one in ids if one not in found]:
             raise UnknownReference(f'"{entity.name}" {field}: there is no {kind} "{missing[0]}".')
 
@@ -219,5 +230,6 @@ def _users(unit: Unit, kind: DefinitionKind, wanted: str) -> list[str]:
         return []
     owner, field = ("scenario", "personaIds") if kind == "persona" else ("eval", f"{kind}Ids")
     table = TABLES[owner]
-    near = select(table.c.name, table.c.document).where(table.c.document.contains(wanted, autoescape=True))
+    text = type_coerce(table.c.document, Text)
+    near = select(table.c.name, table.c.document).where(text.contains(wanted, autoescape=True))
     return [row.name for row in unit.connection.execute(near) if wanted in row.document.get(field, ())]

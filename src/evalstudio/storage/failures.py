@@ -71,6 +71,4 @@ def is_gone(error: BaseException) -> bool:
 
 def is_busy(error: BaseException) -> bool:
     found = driver_error(error)
-    return isinstance(found, sqlite3.OperationalError) and (
-        "locked" in str(found) or "busy" in str(found)
-    )
+    return isinstance(found, sqlite3.OperationalError) and ("locked" in str(found) or "busy" in str(found))

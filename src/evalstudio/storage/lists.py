@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Row, Select, Table, literal, select
+from sqlalchemy import ColumnElement, Select, Table, literal, select
 
 from ..conversation.definitions import Case
 from ..messages import Message
@@ -17,7 +17,7 @@ from ..project.entities import Execution, Run, RunSummary, RunVerdict, Turn, id_
 from .contract import Filters, Page, cursor_after, read_cursor
 from .errors import NotFound
 from .json_text import dumps
-from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, execution_of, run_fields, summary_of
+from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, execution_of, run_fields, summary_of
 from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
 from .snapshots import Bodies
 from .transaction import Unit
@@ -30,7 +30,7 @@ def paged(
     unit: Unit,
     query: Select[Any],
     identity: ColumnElement[str],
-    read: Callable[[Row[Any]], T],
+    read: Callable[[AnyRow], T],
     cursor: str | None,
     limit: int,
 ) -> Page[T]:
@@ -123,7 +123,7 @@ def get_run(unit: Unit, wanted: str, attempt: int | None) -> Run:
     if row is None:
         raise NotFound("run", wanted)
     shown = attempt or row.attempt
-    fields = run_fields(row) | {"attempt": shown}
+    fields: dict[str, Any] = run_fields(row) | {"attempt": shown}
     output, result = _output(unit, wanted, shown)
     if shown != row.attempt:
         fields |= {"result": result}

@@ -72,6 +72,14 @@ class PostgresDatabase:
         """Run an operation in a transaction; a lost connection is tried again, telling the operation so."""
         return await self._persist(lambda again: self._write(operation, again))
 
+    async def first(self, work: Callable[[Connection], T]) -> T:
+        """Look at the database or change its schema, once: whoever opens it learns at once what is wrong."""
+        try:
+            async with self.engine.begin() as connection:
+                return await connection.run_sync(work)
+        except (DBAPIError, OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise postgres_failure(error, self.place) from None
+
     async def close(self) -> None:
         self._closed = True
         await self.listening.stop()
@@ -104,7 +112,8 @@ class PostgresDatabase:
                 return await attempt(again)
             except (DBAPIError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 gone = is_gone(error)
-                if not (gone or is_rolled_back(error)) or asyncio.get_running_loop().time() > deadline:
+                passing = gone or is_rolled_back(error)
+                if not passing or asyncio.get_running_loop().time() > deadline:
                     raise postgres_failure(error, self.place) from None
                 again = again or gone
             await asyncio.sleep(pause)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, and_, exists, or_, select, tuple_, update
 
+from ..project.entities import RunVerdict
 from .attempts import add_output, ended_values
 from .contract import ClaimedRun, Heartbeat, Lease, RunEnding
-from .rows import summary_of
+from .rows import AnyRow, summary_of
 from .schema import HELD, WAITING, runs
 from .snapshots import Bodies
 from .transaction import Unit, now_ms
-from ..project.entities import RunVerdict
 
 MOST_LOSSES = 25
 _BATCH = 500
@@ -93,8 +93,10 @@ def _choose(unit: Unit, limit: int, room: dict[str, int], execution_id: str | No
     return chosen
 
 
-def _claimed(unit: Unit, rows: Sequence[Row[Any]], worker_id: str, bodies: Bodies) -> list[ClaimedRun]:
-    hashes = [h for row in rows for h in (row.scenario_snapshot, row.persona_snapshot, row.connector_snapshot)]
+def _claimed(unit: Unit, rows: Sequence[AnyRow], worker_id: str, bodies: Bodies) -> list[ClaimedRun]:
+    hashes = [
+        h for row in rows for h in (row.scenario_snapshot, row.persona_snapshot, row.connector_snapshot)
+    ]
     body = bodies.of(unit, hashes)
     return [
         ClaimedRun(
@@ -134,7 +136,7 @@ def heartbeat(unit: Unit, leases: Collection[Lease], lease_seconds: float) -> He
     return Heartbeat(frozenset(held), frozenset(cancelled), frozenset(others - cancelled))
 
 
-def _same(row: Row[Any], wanted: Mapping[str, Lease]) -> bool:
+def _same(row: AnyRow, wanted: Mapping[str, Lease]) -> bool:
     return wanted[row.id] == Lease(row.id, row.attempt, row.worker_id)
 
 
@@ -171,7 +173,7 @@ def take_back(unit: Unit, which: ColumnElement[bool], why: str, *, lost: bool = 
     return len(rows)
 
 
-def _requeue(unit: Unit, rows: Sequence[Row[Any]], why: str, lost: bool) -> None:
+def _requeue(unit: Unit, rows: Sequence[AnyRow], why: str, lost: bool) -> None:
     moment = now_ms()
     unit.connection.execute(
         update(runs)
@@ -193,10 +195,10 @@ def _requeue(unit: Unit, rows: Sequence[Row[Any]], why: str, lost: bool) -> None
     unit.new_work = True
 
 
-def _give_up(unit: Unit, row: Row[Any]) -> None:
+def _give_up(unit: Unit, row: AnyRow) -> None:
     """A run that brings down every worker must not do so for ever."""
     reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
     verdict = RunVerdict(success=False, outcome="error", fault="system", reason=reason)
-    ending = RunEnding(verdict, error=reason)
-    unit.connection.execute(update(runs).where(runs.c.id == row.id).values(ended_values(ending)))
-    add_output(unit, row.execution_id, Lease(row.id, row.attempt, ""), ending)
+    ending, lease = RunEnding(verdict, error=reason), Lease(row.id, row.attempt, "")
+    unit.connection.execute(update(runs).where(runs.c.id == row.id).values(ended_values(lease, ending)))
+    add_output(unit, row.execution_id, lease, ending)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row
-
 from ..project.entities import Counts, Execution, RunSummary, RunVerdict
 from .schema import executions, runs
 from .transaction import COUNTED
+
+AnyRow = Any  # a row of whichever columns were selected
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 RUN_COLUMNS = [
     column
     for column in runs.c
-    if column.name
-    not in {"case", "name_key", "queued", "losses", "lease_until", "worker_id"}
+    if column.name not in {"case", "name_key", "queued", "losses", "lease_until", "worker_id"}
     and not column.name.endswith("_snapshot")
 ]
 EXECUTION_COLUMNS = list(executions.c)
@@ -35,7 +34,7 @@ def maybe(milliseconds: int | None) -> datetime | None:
     return None if milliseconds is None else moment_of(milliseconds)
 
 
-def execution_of(row: Row[Any]) -> Execution:
+def execution_of(row: AnyRow) -> Execution:
     return Execution.model_construct(
         id=row.id,
         created_at=moment_of(row.created),
@@ -51,7 +50,7 @@ def execution_of(row: Row[Any]) -> Execution:
     )
 
 
-def verdict_of(row: Row[Any]) -> RunVerdict | None:
+def verdict_of(row: AnyRow) -> RunVerdict | None:
     if row.outcome is None:
         return None
     return RunVerdict.model_construct(
@@ -65,7 +64,7 @@ def verdict_of(row: Row[Any]) -> RunVerdict | None:
     )
 
 
-def run_fields(row: Row[Any]) -> dict[str, Any]:
+def run_fields(row: AnyRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "created_at": moment_of(row.created),
@@ -93,5 +92,5 @@ def run_fields(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-def summary_of(row: Row[Any]) -> RunSummary:
+def summary_of(row: AnyRow) -> RunSummary:
     return RunSummary.model_construct(**run_fields(row))

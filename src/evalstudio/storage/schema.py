@@ -6,6 +6,8 @@ the queries use and no others.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, Table, text
 
 from .columns import Id, Json, Key, Plain, moment
@@ -107,7 +109,11 @@ runs = Table(
     Column("case", Json),
 )
 
-WAITING, HELD, BAD = text("status = 'queued'"), text("status = 'running'"), text("outcome in ('fail', 'error')")
+WAITING, HELD, BAD = (
+    text("status = 'queued'"),
+    text("status = 'running'"),
+    text("outcome in ('fail', 'error')"),
+)
 Index("runs_by_execution", runs.c.execution_id, runs.c.id)
 Index("runs_by_scenario", runs.c.scenario_id, runs.c.id)
 Index(
@@ -123,7 +129,7 @@ Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
 Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
 
 
-def _of_attempt(name: str, *columns: Column[int]) -> list[Column[int]]:
+def _of_attempt(*columns: Column[int]) -> list[Column[Any]]:
     return [
         Column("run_id", Id, ForeignKey("runs.id"), primary_key=True),
         Column("attempt", Integer, primary_key=True, autoincrement=False),
@@ -134,7 +140,7 @@ def _of_attempt(name: str, *columns: Column[int]) -> list[Column[int]]:
 turns = Table(
     "turns",
     metadata,
-    *_of_attempt("turns", Column("turn", Integer, primary_key=True, autoincrement=False)),
+    *_of_attempt(Column("turn", Integer, primary_key=True, autoincrement=False)),
     Column("body", Json, nullable=False),
 )
 
@@ -142,7 +148,6 @@ messages = Table(
     "messages",
     metadata,
     *_of_attempt(
-        "messages",
         Column("turn", Integer, primary_key=True, autoincrement=False),
         Column("position", Integer, primary_key=True, autoincrement=False),
     ),
@@ -152,7 +157,7 @@ messages = Table(
 outputs = Table(
     "outputs",
     metadata,
-    *_of_attempt("outputs"),
+    *_of_attempt(),
     Column("result", Json, nullable=False),
     Column("output", Json, nullable=False),
 )

@@ -23,7 +23,7 @@ def keep(unit: Unit, found: Mapping[str, Snapshot]) -> None:
         return
     moment = now_ms()
     # Sorted, so that two processes queueing the same things never wait for each other in a circle.
-    rows = [{"hash": hash, "used": moment, "body": found[hash].body} for hash in sorted(found)]
+    rows = [{"hash": key, "used": moment, "body": found[key].body} for key in sorted(found)]
     insert = (postgresql.insert if unit.is_postgres else sqlite.insert)(snapshots)
     unit.connection.execute(
         insert.on_conflict_do_update(index_elements=["hash"], set_={"used": insert.excluded.used}), rows
@@ -37,16 +37,16 @@ class Bodies:
         self._known: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
 
     def of(self, unit: Unit, hashes: Iterable[str | None]) -> dict[str, Mapping[str, Any]]:
-        wanted = {hash for hash in hashes if hash is not None}
-        found = {hash: self._known[hash] for hash in wanted if hash in self._known}
+        wanted = {key for key in hashes if key is not None}
+        found = {key: self._known[key] for key in wanted if key in self._known}
         if missing := sorted(wanted - found.keys()):
             rows = unit.connection.execute(
                 select(snapshots.c.hash, snapshots.c.body).where(snapshots.c.hash.in_(missing))
             )
             found |= {row.hash: loads(row.body) for row in rows}
-        for hash, body in found.items():
-            self._known[hash] = body
-            self._known.move_to_end(hash)
+        for key, body in found.items():
+            self._known[key] = body
+            self._known.move_to_end(key)
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         return found

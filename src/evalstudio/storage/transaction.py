@@ -93,9 +93,7 @@ class Unit:
 
     def _write_counts(self, execution_id: str, changes: dict[str, int]) -> None:
         table = schema.executions.c
-        values: dict[str, Any] = {
-            name: getattr(table, name) + change for name, change in changes.items() if change
-        }
+        values: dict[str, Any] = {name: table[name] + change for name, change in changes.items() if change}
         if not values:
             return
         row = self.connection.execute(
@@ -116,6 +114,7 @@ class Unit:
         table, moment = schema.executions.c, now_ms()
         over = status in ("completed", "cancelled")
         started = case((table.started.is_(None), moment), else_=table.started)
+        counts = [table[name] for name in COUNTED]
         changed = self.connection.execute(
             update(schema.executions)
             .where(table.id == execution_id)
@@ -124,9 +123,11 @@ class Unit:
                 completed=moment if over else None,
                 started=table.started if status == "queued" else started,
             )
-            .returning(*(getattr(table, name) for name in COUNTED))
+            .returning(*counts)
         ).one()
-        self.tell(f"execution.{status}", execution_id, body={"counts": dict(changed._mapping)})
+        self.tell(
+            f"execution.{status}", execution_id, body={"counts": dict(zip(COUNTED, changed, strict=True))}
+        )
 
     def _write_events(self) -> None:
         if self.is_postgres and (self.events or self.new_work):

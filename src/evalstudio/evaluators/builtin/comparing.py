@@ -31,13 +31,12 @@ class Difference:
 def first_difference(expected: Any, actual: Any, match: Match, path: Path = ()) -> Difference | None:
     """The first place where the actual value is not what is expected.
 
-    As a subset, objects may hold more keys than expected; lists are always compared item by item, whole.
+    As a subset, objects may hold more keys than expected, also inside lists; lists are always as long.
     """
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         pairs = _by_key(cast(Mapping[str, Any], expected), cast(Mapping[str, Any], actual), match)
     elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
         pairs = _by_place(cast(Sequence[Any], expected), cast(Sequence[Any], actual))
-        match = "exact"
     else:
         return None if _same(expected, actual) else Difference(path, expected, actual)
     for key, wanted, found in pairs:

@@ -20,7 +20,7 @@ class StateMatchConfig(EvaluatorConfig):
 
     expected: Any = Field(description="The expected state, any JSON")
     match: Match = Field(
-        "subset", description="subset lets objects hold more than expected, exact does not; lists are exact"
+        "subset", description="subset lets objects hold more than expected, exact does not; lists are as long"
     )
     path: str = Field(
         "", description='Where in the state to look, such as "bookings[0]"; empty for all of it'

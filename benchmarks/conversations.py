@@ -1,0 +1,167 @@
+"""Whole conversations with an agent over HTTP, beside a bare aiohttp loop that makes the same calls.
+
+The agent takes 50 ms and lives in a process of its own, so that only our side of the calls is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import orjson
+
+from evalstudio import Scenario, create_registry
+from evalstudio.connectors.contract import ConnectorSettings, RunInfo
+from evalstudio.connectors.http_pool import HttpPool
+from evalstudio.connectors.session import AgentSession
+from evalstudio.conversation.loop import converse, finished
+from evalstudio.conversation.preparation import Services, prepare
+
+from .measuring import ROUNDS, Line
+
+CONVERSATIONS = 500
+AT_ONCE = 50
+SECONDS = 0.05
+SCRIPT = ["A table for two, please.", "At eight.", "Yes, book it."]
+CALL = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": '{"people":2}'}}
+REPLY = {"messages": [{"role": "assistant", "content": "Booked, BK-12345.", "tool_calls": [CALL]}]}
+SCENARIO = {
+    "name": "Booking",
+    "script": SCRIPT,
+    "evaluators": [{"type": "regex", "config": {"pattern": r"BK-\d{5}"}}, {"type": "tool-call-count"}],
+}
+
+
+def measure() -> list[Line]:
+    with agent() as url:
+        asyncio.run(_ours(url, 50))
+        asyncio.run(_bare(url, 50))
+        rounds = [(_timed(_ours, url), _timed(_bare, url)) for _ in range(ROUNDS)]
+    ours, bare = ([pair[place] for pair in rounds] for place in (0, 1))
+    wall, floor_wall = (statistics.median(spent[0] for spent in side) for side in (ours, bare))
+    cpu, floor_cpu = (statistics.median(spent[1] for spent in side) for side in (ours, bare))
+    turns = CONVERSATIONS * len(SCRIPT)
+    return [
+        Line(
+            f"{CONVERSATIONS} conversations, {AT_ONCE} at a time, wall",
+            f"{wall:.2f} s",
+            f"{floor_wall:.2f} s bare aiohttp",
+            f"{wall / floor_wall:.2f} × of at most 1.3 ×",
+            wall <= 1.3 * floor_wall,
+        ),
+        Line(
+            "conversations, CPU per turn",
+            f"{cpu / turns * 1e3:.2f} ms",
+            f"{floor_cpu / turns * 1e3:.2f} ms bare aiohttp",
+            f"{cpu / floor_cpu:.2f} × of at most 2 ×",
+            cpu <= 2 * floor_cpu,
+        ),
+    ]
+
+
+def _timed(work: Callable[[str, int], Awaitable[None]], url: str) -> tuple[float, float]:
+    """Wall and CPU seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    asyncio.run(work(url, CONVERSATIONS))  # type: ignore[arg-type]
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+async def _at_once(times: int, work: Callable[[], Awaitable[None]]) -> None:
+    left = iter(range(times))
+
+    async def worker() -> None:
+        for _ in left:
+            await work()
+
+    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+
+
+async def _ours(url: str, times: int) -> None:
+    registry = create_registry()
+    plan = prepare(Scenario.model_validate(SCENARIO), registry)
+    definition = registry.get_connector("http")
+    assert definition is not None
+    settings = ConnectorSettings(definition.config.parse("http", {}), url)
+    async with HttpPool() as pool:
+
+        async def talk() -> None:
+            session = AgentSession(definition, settings, pool=pool, run=RunInfo(id=uuid4().hex))
+            result = await finished(converse(plan, session, Services()))
+            assert result.passed, result.reason
+            assert result.metrics["tool-call-count"] == len(SCRIPT)
+
+        await _at_once(times, talk)
+
+
+async def _bare(url: str, times: int) -> None:
+    async with aiohttp.ClientSession() as client:
+
+        async def talk() -> None:
+            messages: list[dict[str, Any]] = []
+            for text in SCRIPT:
+                messages.append({"role": "user", "content": text})
+                async with client.post(url, json={"messages": messages, "threadId": None}) as response:
+                    response.raise_for_status()
+                    messages += (await response.json())["messages"]
+
+        await _at_once(times, talk)
+
+
+class _Agent(asyncio.Protocol):
+    """The least of an HTTP server: reads a request, waits, answers; cheap enough to keep out of the way."""
+
+    ANSWER = orjson.dumps(REPLY)
+    HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ANSWER)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._heard = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._heard += data
+        head, found, body = self._heard.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = next(
+            int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+        )
+        if len(body) >= length:
+            self._heard = b""
+            asyncio.get_running_loop().call_later(SECONDS, self._answer)
+
+    def _answer(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(self.HEAD + self.ANSWER)
+
+
+async def _listen(pipe: Connection) -> None:
+    server = await asyncio.get_running_loop().create_server(_Agent, "127.0.0.1", 0)
+    pipe.send(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/chat")
+    await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+
+
+def _serve(pipe: Connection) -> None:
+    asyncio.run(_listen(pipe))
+
+
+@contextmanager
+def agent() -> Generator[str]:
+    """The address of an agent in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        ours.send("stop")
+        process.join(10)

@@ -1,0 +1,240 @@
+"""Secrets in definitions: finding them, keeping them sealed, showing a mask in their place.
+
+A secret is a literal value of a header or a setting that is named like one. Sealed values travel through
+storage and snapshots as they are; they are opened only where an agent is called.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+MASK = "********"
+KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
+_SEALED = "sealed:v1:"
+_REFERENCE = re.compile(r"[^$]*\$\{[^{}]+\}[^$]*")
+_OWN_VARIABLE = re.compile(r"\$\{\s*EVALSTUDIO_", re.IGNORECASE)
+_HEADER = re.compile(
+    r"auth|token|secret|key|passw|passphrase|cookie|session|credential|signature|jwt", re.IGNORECASE
+)
+_SETTING = re.compile(
+    r"(api|access|private|signing)[-_]?key$|(token|secret|password|passphrase|cookie|authorization"
+    r"|credentials?)$",
+    re.IGNORECASE,
+)
+_SCHEMES = ("bearer ", "basic ")
+
+Place = tuple[str | int, ...]
+Complain = Callable[[Place, str], None]
+
+
+class SecretError(ValueError):
+    """A secret that cannot be kept or read as it is; the message never holds the secret."""
+
+
+def is_secret(header: str, value: str) -> bool:
+    """Whether a header's value must not be shown: not a reference, and named or written like a secret."""
+    if _REFERENCE.fullmatch(value):
+        return False
+    telling = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
+    return bool(telling) or value.startswith(_SEALED)
+
+
+def may_hide(name: str) -> bool:
+    """Whether what is found under this name may be a secret, or hold one."""
+    return bool(_HEADER.search(name) or _SETTING.search(name)) or name == "headers"
+
+
+def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Where a definition, as plain data, holds secrets, and what they are."""
+    headers: Mapping[str, object] = body.get("headers") or {}
+    for name, value in headers.items():
+        if isinstance(value, str) and is_secret(name, value):
+            yield ("headers", name), value
+    yield from _in_settings(body.get("config"), ("config",), named=False)
+
+
+def _in_settings(value: object, place: Place, *, named: bool) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, Mapping):
+        for key, item in cast(Mapping[str, object], value).items():
+            yield from _in_settings(item, (*place, key), named=named or bool(_SETTING.search(key)))
+    elif isinstance(value, list):
+        for number, item in enumerate(cast(list[object], value)):
+            yield from _in_settings(item, (*place, number), named=named)
+    elif isinstance(value, str) and _is_literal(value) and (named or value.startswith(_SEALED)):
+        yield place, value
+
+
+def _is_literal(value: str) -> bool:
+    return bool(value) and not _REFERENCE.fullmatch(value)
+
+
+def changed(body: Mapping[str, Any], change: Callable[[Place, str], str | None]) -> dict[str, Any]:
+    """The definition with each of its secrets changed; none takes the secret out."""
+    done = cast(dict[str, Any], _copy(body))
+    for place, value in list(secrets_in(body)):
+        holder: Any = done
+        for step in place[:-1]:
+            holder = holder[step]
+        found = change(place, value)
+        if found is not None:
+            holder[place[-1]] = found
+        elif isinstance(holder, dict):
+            del holder[place[-1]]
+        else:
+            holder[place[-1]] = ""
+    return done
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in cast(Mapping[str, Any], value).items()}
+    return [_copy(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def _raise(place: Place, message: str) -> None:
+    raise SecretError(f"{'.'.join(str(step) for step in place)}: {message}")
+
+
+def masked(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition as it may be shown."""
+    return changed(body, lambda _place, _value: MASK)
+
+
+def restored(
+    body: Mapping[str, Any], kept: Mapping[str, Any] | None, complain: Complain | None = None
+) -> dict[str, Any]:
+    """The definition with masks replaced by what is kept; at another address they are dropped instead.
+
+    A mask without anything kept is a mistake: told to ``complain`` if that is given, else raised.
+    """
+    known = dict(secrets_in(kept)) if kept is not None else {}
+    same_address = kept is None or origin(body.get("baseUrl")) == origin(kept.get("baseUrl"))
+
+    def restore(place: Place, value: str) -> str | None:
+        if value != MASK:
+            return value
+        if not same_address:
+            return None
+        if place not in known:
+            (complain or _raise)(place, f"{MASK} stands for a secret that is kept, and none is kept here")
+        return known.get(place)
+
+    return changed(body, restore)
+
+
+def origin(address: str | None) -> str:
+    """Scheme, host and port: what a secret belongs to."""
+    text = (address or "").strip()
+    try:
+        parts = urlsplit(text)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        return f"{parts.scheme}://{(parts.hostname or '')}:{port}" if parts.hostname else text
+    except ValueError:
+        return text
+
+
+def check_address(address: str | None) -> None:
+    """Refuse an address with a secret written into it: it would be shown wherever the address is."""
+    try:
+        parts = urlsplit(address or "")
+        password = parts.password
+    except ValueError:
+        return
+    told = [value for name, value in parse_qsl(parts.query) if _SETTING.search(name) or name.lower() == "key"]
+    for secret in [password or "", *told]:
+        if secret and not _REFERENCE.fullmatch(secret):
+            raise SecretError(
+                "baseUrl: holds a literal secret; use a header for it, or a reference such as ${AGENT_KEY}"
+            )
+
+
+def check_references(body: Mapping[str, Any]) -> None:
+    """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
+    headers: Mapping[str, str] = body.get("headers") or {}
+    for where, text in [("baseUrl", body.get("baseUrl") or ""), *headers.items()]:
+        if _OWN_VARIABLE.search(text):
+            raise SecretError(f"{where}: refers to a variable of the server itself, which no agent may see")
+
+
+class SecretBox:
+    """Seals and opens secrets with the key of one project, made when it is first needed."""
+
+    def __init__(self, key_file: Path) -> None:
+        self._key_file = key_file
+
+    def seal(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The definition with its secrets sealed; what is sealed stays as it is."""
+        return changed(body, lambda _place, value: self.seal_text(value))
+
+    def open(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The definition with its secrets readable, for calling an agent."""
+        return changed(body, lambda _place, value: self.open_text(value))
+
+    def seal_text(self, text: str) -> str:
+        if text.startswith(_SEALED):
+            return text
+        return _SEALED + self._fernet.encrypt(text.encode()).decode()
+
+    def open_text(self, text: str) -> str:
+        if not text.startswith(_SEALED):
+            return text
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._fernet.decrypt(text.removeprefix(_SEALED)).decode()
+        except InvalidToken:
+            raise SecretError(
+                f"a secret was sealed with another key than {self._key_file}. "
+                f"Bring that key back (or set {KEY_VARIABLE}), or enter the secret anew."
+            ) from None
+
+    @cached_property
+    def _fernet(self) -> Fernet:
+        from cryptography.fernet import Fernet
+
+        given = os.environ.get(KEY_VARIABLE, "").strip()
+        key = given.encode() if given else _key_in(self._key_file)
+        try:
+            return Fernet(key)
+        except ValueError:
+            where = KEY_VARIABLE if given else str(self._key_file)
+            raise SecretError(
+                f"{where} holds no usable key: 32 bytes in URL-safe base64 are needed"
+            ) from None
+
+
+def refuse_sealed(body: Mapping[str, Any]) -> None:
+    """What comes from outside must not pass for something we have sealed."""
+    for place, value in secrets_in(body):
+        if value.startswith(_SEALED):
+            _raise(place, "begins like a sealed value; give the secret itself")
+
+
+def _key_in(path: Path) -> bytes:
+    """The key in a file only its owner can read; made whole or not at all."""
+    with suppress(FileNotFoundError):
+        return path.read_bytes().strip()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(urlsafe_b64encode(os.urandom(32)))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        # Linking fails where another process was faster; then its key is the key.
+        with suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink()
+    return path.read_bytes().strip()

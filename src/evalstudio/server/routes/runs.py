@@ -1,0 +1,139 @@
+"""``/api/runs``: single conversations, from queued to completed."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Depends, Query
+
+from ...conversation.definitions import Persona, Scenario
+from ...evaluators.aggregate import Outcome
+from ...execution.starting import start_execution
+from ...project.entities import Connector, Run, RunStatus, RunSummary
+from ...project.secrets import masked
+from ...storage.contract import Filters
+from ..errors import ApiError, refusals
+from ..paging import PagingDep, PeriodDep, Shown, TextQuery
+from ..rescoring import rescore
+from ..shapes import (
+    Affected,
+    Identity,
+    PageOf,
+    Rescored,
+    RunDefinitions,
+    RunDetail,
+    StartedRuns,
+    StartRun,
+    Text,
+)
+from ..studio import StudioDep
+from ..trying import order_for
+from ..versions import OnceDep
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+
+_SHOWN_RUNS = 100
+Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]
+
+
+def run_filters(
+    period: PeriodDep,
+    execution_id: Annotated[Identity | None, Query(alias="executionId")] = None,
+    eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
+    scenario_id: Annotated[Identity | None, Query(alias="scenarioId")] = None,
+    persona_id: Annotated[Identity | None, Query(alias="personaId")] = None,
+    connector_id: Annotated[Identity | None, Query(alias="connectorId")] = None,
+    status: RunStatus | None = None,
+    outcome: Outcome | None = None,
+    text: TextQuery = None,
+    tag: Annotated[list[Text] | None, Query(max_length=20, description="Scenarios with these tags")] = None,
+) -> Filters:
+    return Filters(
+        status=status,
+        outcome=outcome,
+        eval_id=eval_id,
+        execution_id=execution_id,
+        scenario_id=scenario_id,
+        connector_id=connector_id,
+        persona_id=persona_id,
+        since=period.since,
+        until=period.until,
+        text=text,
+        tags=tag or (),
+    )
+
+
+RunFilters = Annotated[Filters, Depends(run_filters)]
+
+
+@router.get("", operation_id="listRuns", responses=refusals())
+async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> PageOf[RunSummary]:
+    """Runs without what was said, newest first."""
+    return Shown[RunSummary].of(await studio.store.runs(filters, cursor=paging.cursor, limit=paging.limit))
+
+
+@router.post("", operation_id="startRun", status_code=201, responses=refusals(404, 409, 413, 415))
+async def start(studio: StudioDep, body: StartRun, once: OnceDep) -> StartedRuns:
+    """Try one scenario against one connector, as a playground."""
+    order = await order_for(studio, body)
+    execution = await start_execution(studio.workspace, order, once=once)
+    page = await studio.store.runs(Filters(execution_id=execution.id), limit=_SHOWN_RUNS)
+    return StartedRuns.model_construct(execution=execution, runs=page.items)
+
+
+@router.get("/{id}", operation_id="getRun", responses=refusals(404))
+async def get(studio: StudioDep, id: Identity, attempt: Attempt = None) -> RunDetail:  # noqa: A002
+    """A run with all that was said and its whole output."""
+    return cast(RunDetail, await studio.store.run(id, attempt=attempt))
+
+
+@router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))
+async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:  # noqa: A002
+    """The scenario, persona and connector of a run as they were when it was queued."""
+    found = await studio.store.snapshots(id)
+    scenario, persona, connector = found["scenario"], found["persona"], found["connector"]
+    assert scenario is not None
+    assert connector is not None
+    return RunDefinitions(
+        scenario=Scenario.model_validate(dict(scenario)),
+        persona=None if persona is None else Persona.model_validate(masked(persona)),
+        connector=Connector.model_validate(masked(connector)),
+    )
+
+
+@router.post("/{id}/retry", operation_id="retryRun", responses=refusals(404, 409))
+async def retry(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+    """Queue an errored run again, as a new attempt."""
+    run = await studio.store.run(id)
+    count = await studio.store.retry(run_ids=[id])
+    if not count:
+        raise ApiError(409, f"Only a run that ended in an error can be retried; this one is {_stands(run)}.")
+    return Affected(count=count)
+
+
+def _stands(run: Run) -> str:
+    return f"{run.status} ({run.result.outcome})" if run.result else run.status
+
+
+@router.post("/{id}/cancel", operation_id="cancelRun", responses=refusals(404, 409))
+async def cancel(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+    """Cancel a run that is queued or running."""
+    run = await studio.store.run(id)
+    count = await studio.store.cancel(run_ids=[id])
+    if not count:
+        raise ApiError(409, f"Only a queued or running run can be cancelled; this one is {_stands(run)}.")
+    return Affected(count=count)
+
+
+@router.post("/{id}/rescore", operation_id="rescoreRun", responses=refusals(404, 409))
+async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:  # noqa: A002
+    """What the scenario's evaluators of today say about this conversation."""
+    return await rescore(studio, id)
+
+
+@router.delete("/{id}", operation_id="deleteRun", status_code=204, responses=refusals(404, 409))
+async def delete(studio: StudioDep, id: Identity) -> None:  # noqa: A002
+    """Delete a run that is over."""
+    run = await studio.store.run(id)
+    if not await studio.store.delete_runs([id]):
+        raise ApiError(409, f"Only a run that is over can be deleted; this one is {run.status}.")

@@ -1,0 +1,88 @@
+"""The server itself: health, readiness, status, and logging in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Cookie, Header, Request, Response
+
+from ...storage.contract import Filters
+from ...version import __version__
+from ..errors import ApiError, refusals
+from ..sessions import COOKIE, LIFETIME, is_token, issue, shows_token
+from ..shapes import Credentials, Health, ProcessorStatus, Readiness, Session, Status
+from ..studio import StudioDep
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/health", operation_id="getHealth", responses=refusals())
+async def get_health() -> Health:
+    """The server answers. No token is needed."""
+    return Health()
+
+
+@router.get("/ready", operation_id="getReadiness", responses=refusals())
+async def get_readiness(studio: StudioDep) -> Readiness:
+    """The database answers and the processor works, where there is one. No token is needed."""
+    await studio.store.last_event_id()
+    if (problem := studio.processing.problem) is not None:
+        raise ApiError(503, f"The run processor is not working: {problem}")
+    return Readiness()
+
+
+@router.get("/status", operation_id="getStatus", responses=refusals())
+async def get_status(studio: StudioDep) -> Status:
+    """The project and its server."""
+    config = studio.workspace.config
+    waiting = await studio.store.runs(Filters(status="queued"), limit=1)
+    return Status(
+        name=config.name,
+        version=__version__,
+        storage=config.storage.type,
+        has_model=studio.workspace.has_model,
+        token_required=studio.policy.token_mode,
+        processor=ProcessorStatus(
+            enabled=studio.processing.enabled,
+            running=studio.processing.running,
+            problem=studio.processing.problem,
+        ),
+        queued=bool(waiting.items),
+    )
+
+
+@router.get("/session", operation_id="getSession", responses=refusals())
+async def get_session(
+    studio: StudioDep,
+    authorization: Annotated[str | None, Header(include_in_schema=False)] = None,
+    cookie: Annotated[str | None, Cookie(alias=COOKIE, include_in_schema=False)] = None,
+) -> Session:
+    """Whether a token is needed and was shown. No token is needed to ask."""
+    token = studio.policy.token
+    return Session(
+        required=token is not None, authenticated=token is None or shows_token(token, authorization, cookie)
+    )
+
+
+@router.post("/session", operation_id="logIn", responses=refusals(413, 415))
+async def log_in(studio: StudioDep, body: Credentials, request: Request, response: Response) -> Session:
+    """Show the token once and carry a cookie from then on."""
+    token = studio.policy.token
+    if token is not None:
+        if not is_token(token, body.token):
+            raise ApiError(401, "This is not the token of this server.")
+        response.set_cookie(
+            COOKIE,
+            issue(token),
+            max_age=LIFETIME,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+    return Session(required=token is not None, authenticated=True)
+
+
+@router.delete("/session", operation_id="logOut", status_code=204, responses=refusals())
+async def log_out(response: Response) -> None:
+    """Put the cookie away."""
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")

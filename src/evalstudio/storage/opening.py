@@ -1,0 +1,184 @@
+"""Opening a project's store: finding it, checking its schema, bringing it up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..connectors.contract import ConnectorError
+from ..connectors.secrets import resolve
+from ..project.config import StorageSettings
+from .errors import SchemaMismatch, StorageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from .migrating import SchemaStatus
+    from .store import SqlStore
+
+DEFAULT_PATH = "data/evalstudio.db"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What bringing a database up to date did."""
+
+    before: SchemaStatus
+    backup: Path | None = None
+
+
+async def open_store(settings: StorageSettings, base: Path) -> SqlStore:
+    """The store of a project whose config file is in ``base``; made if there is none yet."""
+    from .store import SqlStore
+
+    if settings.type == "sqlite":
+        from .sqlite import SqliteDatabase
+
+        path = sqlite_path(settings, base)
+        await asyncio.to_thread(_migrate_sqlite, path)
+        return SqlStore(SqliteDatabase(path))
+    from .postgres import PostgresDatabase
+
+    database = PostgresDatabase(_dsn(settings))
+    try:
+        await _prepare_postgres(database)
+    except BaseException:
+        await database.close()
+        raise
+    return SqlStore(database)
+
+
+async def migrate(settings: StorageSettings, base: Path) -> Migrated:
+    """Bring the database to this version's schema, after a backup copy of a SQLite file."""
+    if settings.type == "sqlite":
+        return await asyncio.to_thread(_migrate_sqlite, sqlite_path(settings, base))
+    return Migrated(await _on_postgres(settings, _upgrade))
+
+
+async def status(settings: StorageSettings, base: Path) -> SchemaStatus:
+    """Where the database stands; nothing is changed or made."""
+    if settings.type == "postgres":
+        from .migrating import schema_status
+
+        return await _on_postgres(settings, schema_status)
+    return await asyncio.to_thread(_sqlite_status, sqlite_path(settings, base))
+
+
+def sqlite_path(settings: StorageSettings, base: Path) -> Path:
+    given = _resolved(settings.path or DEFAULT_PATH, "storage.path")
+    return (base / Path(given).expanduser()).resolve()
+
+
+def _dsn(settings: StorageSettings) -> str:
+    from .postgres import plain_dsn
+
+    return plain_dsn(_resolved(settings.connection_string or "", "storage.connectionString"))
+
+
+def _resolved(text: str, field: str) -> str:
+    try:
+        return resolve(text, field)
+    except ConnectorError as error:
+        raise StorageError(str(error)) from None
+
+
+def _sqlite_status(path: Path) -> SchemaStatus:
+    from .migrating import SchemaStatus, schema_status
+    from .sqlite import connect
+
+    if not path.exists():
+        return SchemaStatus("empty", None)
+    return _guarded(path, lambda: _with(connect(path, reading=True), schema_status))
+
+
+def _migrate_sqlite(path: Path) -> Migrated:
+    return _guarded(path, lambda: _migrated(path))
+
+
+def _migrated(path: Path) -> Migrated:
+    from .migrating import back_up, check_not_newer, schema_status
+    from .sqlite import connect, patiently
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        before = _with(connect(path, reading=True), schema_status)
+        check_not_newer(before, str(path))
+        if before.state == "current":
+            return Migrated(before)
+    engine = connect(path)
+    try:
+        with patiently(engine.connect) as connection, connection.begin():
+            # Looked at again: another process may have been faster.
+            before = schema_status(connection)
+            check_not_newer(before, str(path))
+            backup = back_up(path, before.found or "0") if before.state == "older" else None
+            if before.state != "current":
+                _upgrade(connection)
+        return Migrated(before, backup)
+    finally:
+        engine.dispose()
+
+
+def _with(engine: Any, look: Callable[[Connection], T]) -> T:
+    try:
+        with engine.connect() as connection:
+            return look(connection)
+    finally:
+        engine.dispose()
+
+
+def _guarded(path: Path, work: Callable[[], T]) -> T:
+    from sqlalchemy.exc import DBAPIError
+
+    from .failures import sqlite_failure
+
+    try:
+        return work()
+    except (DBAPIError, sqlite3.Error, OSError) as error:
+        raise sqlite_failure(error, path) from None
+
+
+def _upgrade(connection: Connection) -> SchemaStatus:
+    from . import migrating
+
+    migrating.lock(connection)
+    before = migrating.schema_status(connection)
+    migrating.check_not_newer(before, "The database")
+    if before.state != "current":
+        migrating.upgrade(connection)
+    return before
+
+
+async def _prepare_postgres(database: Any) -> None:
+    """Make the schema in an empty database; leave an older one to whoever looks after it."""
+    from .migrating import check_not_newer
+
+    before: SchemaStatus = await database.first(_look_or_make)
+    check_not_newer(before, f"The database at {database.place}")
+    if before.state == "older":
+        raise SchemaMismatch(
+            f"The database at {database.place} has an older schema ({before.found}; this version needs "
+            f"{before.wanted}). Back it up and run: evalstudio db migrate"
+        )
+
+
+def _look_or_make(connection: Connection) -> SchemaStatus:
+    from .migrating import schema_status
+
+    found = schema_status(connection)
+    return _upgrade(connection) if found.state == "empty" else found
+
+
+async def _on_postgres(settings: StorageSettings, work: Callable[[Connection], T]) -> T:
+    from .postgres import PostgresDatabase
+
+    database = PostgresDatabase(_dsn(settings))
+    try:
+        return await database.first(work)
+    finally:
+        await database.close()

@@ -1,0 +1,276 @@
+"""The store over SQLite or PostgreSQL: every method is one operation, or a row of small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from ..project.entities import Execution, Run, RunSummary, new_id
+from . import (
+    attempts,
+    definitions,
+    enqueueing,
+    lists,
+    queue,
+    recordings,
+    retention,
+    statistics,
+    steering,
+    telling,
+)
+from .contract import (
+    AnyStored,
+    Change,
+    ClaimedRun,
+    DefinitionKind,
+    Event,
+    Filters,
+    GroupedBy,
+    Heartbeat,
+    Lease,
+    NewRun,
+    Once,
+    Page,
+    Pruned,
+    RunEnding,
+    Tally,
+    TurnRecord,
+)
+from .json_lines import HasJson
+from .snapshots import Bodies
+from .transaction import Unit, now_ms
+from .waking import Bells, Listening
+
+T = TypeVar("T")
+_ALL = Filters()
+_EVENTS_KEPT = timedelta(days=7)
+
+
+class Database(Protocol):
+    """What runs operations: a SQLite file or a PostgreSQL server."""
+
+    bells: Bells
+    listening: Listening
+
+    async def read(self, operation: Callable[[Unit], T]) -> T: ...
+    async def write(self, operation: Callable[[Unit], T]) -> T: ...
+    async def close(self) -> None: ...
+
+
+class SqlStore:
+    """Everything a project keeps, in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._read = database.read
+        self._write = database.write
+        self._bodies = Bodies()
+        self._work_known: dict[str, int] = {}
+
+    async def __aenter__(self) -> SqlStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.database.close()
+
+    async def create(self, entity: AnyStored, *, once: Once | None = None) -> AnyStored:
+        return await self._write(lambda unit: definitions.create(unit, entity, once))
+
+    async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored:
+        return await self._write(lambda unit: definitions.change(unit, entity, expected))
+
+    async def delete(self, kind: DefinitionKind, wanted: str, *, expected: int | None = None) -> None:
+        await self._write(lambda unit: definitions.remove(unit, kind, wanted, expected))
+
+    async def apply(self, changes: Sequence[Change]) -> None:
+        await self._write(lambda unit: definitions.apply(unit, changes))
+
+    async def get(self, kind: DefinitionKind, wanted: str) -> AnyStored:
+        return await self._read(lambda unit: definitions.get(unit, kind, wanted))
+
+    async def find(self, kind: DefinitionKind, name: str) -> AnyStored | None:
+        return await self._read(lambda unit: definitions.find(unit, kind, name))
+
+    async def list_of(
+        self, kind: DefinitionKind, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[AnyStored]:
+        return await self._read(lambda unit: definitions.list_of(unit, kind, filters, cursor, limit))
+
+    async def enqueue(
+        self, execution: Execution, runs: Sequence[NewRun], *, once: Once | None = None
+    ) -> Execution:
+        return await self._write(lambda unit: enqueueing.enqueue(unit, execution, runs, once))
+
+    async def claim(
+        self,
+        worker_id: str,
+        limit: int,
+        lease_seconds: float,
+        *,
+        room: Mapping[str, int] | None = None,
+        execution_id: str | None = None,
+    ) -> list[ClaimedRun]:
+        self._work_known[worker_id] = self.database.bells.work.count
+        if limit <= 0:
+            return []
+        return await self._write(
+            lambda unit: queue.claim(
+                unit, worker_id, limit, lease_seconds, room or {}, execution_id, self._bodies
+            )
+        )
+
+    async def wait_for_work(self, worker_id: str, timeout: float) -> bool:
+        """Wait until work was queued after this worker's last claim; false when the time is over."""
+        self.database.listening.start()
+        bell = self.database.bells.work
+        return await bell.wait(self._work_known.get(worker_id, bell.count), timeout)
+
+    async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
+        return await self._write(lambda unit: queue.heartbeat(unit, leases, lease_seconds))
+
+    async def append_turn(self, lease: Lease, turn: TurnRecord) -> None:
+        await self._write(lambda unit: attempts.append_turn(unit, lease, turn))
+
+    async def finish(self, lease: Lease, ending: RunEnding) -> None:
+        await self._write(lambda unit: attempts.finish(unit, lease, ending))
+
+    async def release(self, leases: Collection[Lease]) -> None:
+        if leases:
+            await self._write(lambda unit: queue.release(unit, leases))
+
+    async def abandon(self, worker_ids: Collection[str]) -> int:
+        return await self._in_batches(lambda unit: queue.abandon(unit, worker_ids)) if worker_ids else 0
+
+    async def workers(self) -> list[str]:
+        return await self._read(queue.workers)
+
+    async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
+        which = steering.which_runs(execution_id, run_ids)
+        if execution_id is not None:
+            await self.execution(execution_id)
+            await self._write(lambda unit: steering.begin_cancelling(unit, execution_id))
+        return await self._in_batches(lambda unit: steering.cancel_some(unit, which))
+
+    async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
+        which = steering.which_runs(execution_id, run_ids)
+        if execution_id is not None:
+            await self.execution(execution_id)
+        return await self._in_batches(lambda unit: steering.retry_some(unit, which))
+
+    async def execution(self, wanted: str) -> Execution:
+        return await self._read(lambda unit: lists.get_execution(unit, wanted))
+
+    async def executions(
+        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[Execution]:
+        return await self._read(lambda unit: lists.list_executions(unit, filters, cursor, limit))
+
+    async def run(self, wanted: str, *, attempt: int | None = None) -> Run:
+        return await self._read(lambda unit: lists.get_run(unit, wanted, attempt))
+
+    async def runs(
+        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[RunSummary]:
+        return await self._read(lambda unit: lists.list_runs(unit, filters, cursor, limit))
+
+    async def snapshots(self, run_id: str) -> Mapping[str, Mapping[str, Any] | None]:
+        return await self._read(lambda unit: lists.get_snapshots(unit, run_id, Bodies()))
+
+    async def delete_execution(self, wanted: str) -> int:
+        """Delete an execution with all that belongs to it; it is out of sight at once."""
+        await self._write(lambda unit: retention.hide_execution(unit, wanted))
+        await self.cancel_hidden(wanted)
+        return await self._in_batches(lambda unit: retention.delete_runs_of(unit, wanted))
+
+    async def cancel_hidden(self, execution_id: str) -> None:
+        which = steering.which_runs(execution_id, None)
+        await self._in_batches(lambda unit: steering.cancel_some(unit, which))
+
+    async def delete_runs(self, run_ids: Sequence[str]) -> int:
+        deleted = 0
+        for start in range(0, len(run_ids), retention.BATCH):
+            batch = run_ids[start : start + retention.BATCH]
+            deleted += await self._write(partial(retention.delete_runs, run_ids=batch))
+        return deleted
+
+    async def prune(self, keep: timedelta) -> Pruned:
+        """Delete what ended longer ago than this, and what nothing refers to any more."""
+        before = now_ms() - keep // timedelta(milliseconds=1)
+        old = await self._read(lambda unit: retention.old_executions(unit, before))
+        runs = sum([await self.delete_execution(wanted) for wanted in old])
+        evaluations = await self._in_batches(lambda unit: retention.delete_evaluations(unit, before))
+        stale = max(before, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
+        events = await self._in_batches(lambda unit: retention.delete_events(unit, stale))
+        await self._write(retention.delete_leftovers)
+        return Pruned(len(old), runs, evaluations, events)
+
+    async def events(
+        self,
+        after_id: int = 0,
+        *,
+        execution_id: str | None = None,
+        run_id: str | None = None,
+        limit: int = 500,
+    ) -> list[Event]:
+        return await self._read(lambda unit: telling.read_events(unit, after_id, execution_id, run_id, limit))
+
+    async def last_event_id(self) -> int:
+        return await self._read(telling.last_event_id)
+
+    async def wait_for_events(self, after_id: int, timeout: float) -> bool:
+        """Wait until there is an event after this one; false when the time is over."""
+        self.database.listening.start()
+        bell = self.database.bells.events
+        known = bell.count
+        if await self.last_event_id() > after_id:
+            return True
+        return await bell.wait(known, timeout)
+
+    async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
+        await self.save_evaluation(result)
+
+    async def save_evaluation(self, result: HasJson | Mapping[str, Any]) -> str:
+        row = recordings.evaluation_row(result)
+        return await self._write(lambda unit: recordings.keep_evaluation(unit, row))
+
+    async def evaluation(self, wanted: str) -> dict[str, Any]:
+        return await self._read(lambda unit: recordings.get_evaluation(unit, wanted))
+
+    async def evaluations(
+        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[dict[str, Any]]:
+        return await self._read(lambda unit: recordings.list_evaluations(unit, filters, cursor, limit))
+
+    async def add_feedback(
+        self, body: Mapping[str, Any], *, run_id: str | None = None, evaluation_id: str | None = None
+    ) -> dict[str, Any]:
+        identity = new_id()
+        return await self._write(
+            lambda unit: recordings.add_feedback(unit, identity, body, run_id, evaluation_id)
+        )
+
+    async def feedback(
+        self, *, run_id: str | None = None, evaluation_id: str | None = None
+    ) -> list[dict[str, Any]]:
+        return await self._read(lambda unit: recordings.list_feedback(unit, run_id, evaluation_id))
+
+    async def tally_executions(self, filters: Filters = _ALL, *, limit: int = 50) -> list[Tally]:
+        return await self._read(lambda unit: statistics.tally_executions(unit, filters, limit))
+
+    async def tally(self, by: GroupedBy, filters: Filters = _ALL) -> list[Tally]:
+        return await self._read(lambda unit: statistics.tally(unit, by, filters))
+
+    async def _in_batches(self, operation: Callable[[Unit], int]) -> int:
+        """Repeat a bounded operation until it finds nothing more to do."""
+        done = 0
+        while found := await self._write(operation):
+            done += found
+        return done

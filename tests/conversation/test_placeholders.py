@@ -1,0 +1,96 @@
+"""Placeholders: filled in one pass, values never looked at again, whatever they contain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstudio.conversation.placeholders import UnfilledPlaceholder, fill, fill_message
+from evalstudio.messages import Message
+
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+# Values that look like placeholders, that open or close one, and anything else.
+TRICKY = st.lists(
+    st.one_of(
+        st.sampled_from(["{{", "}}", "{", "}", "{{a}}", "{{ b }}", "\\1", "\\g<0>", "a", " "]), st.text()
+    ),
+    max_size=6,
+).map("".join)
+
+
+@given(st.dictionaries(NAMES, TRICKY, min_size=1, max_size=5), st.data())
+def test_values_are_never_expanded(values: dict[str, str], data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(sorted(values)), max_size=8))
+    text = "|".join(f"{{{{{name}}}}}" for name in names)
+    assert fill(text, values) == "|".join(values[name] for name in names)
+
+
+@given(NAMES, TRICKY, st.sampled_from(["", " ", "  ", "\t", "\n"]))
+def test_blanks_inside_the_braces_do_not_matter(name: str, value: str, blank: str) -> None:
+    assert fill(f"<{{{{{blank}{name}{blank}}}}}>", {name: value}) == f"<{value}>"
+
+
+@given(st.text().filter(lambda text: "{{" not in text), st.dictionaries(NAMES, TRICKY))
+def test_text_without_placeholders_stays(text: str, values: dict[str, str]) -> None:
+    assert fill(text, values) == text
+
+
+@given(NAMES, st.dictionaries(NAMES, TRICKY))
+def test_a_missing_value_is_refused_by_name(name: str, values: dict[str, str]) -> None:
+    values.pop(name, None)
+    with pytest.raises(UnfilledPlaceholder, match=name):
+        fill(f"Hello {{{{{name}}}}}", values)
+
+
+@given(st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.lists(st.integers(0, 9))))
+def test_other_values_are_written_as_json(value: Any) -> None:
+    assert orjson.loads(fill("{{x}}", {"x": value})) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("{{city}}", "Oslo"),
+        ("{{ order.items[1].name }}", "tea"),
+        ("{{order.items.0.name}}", "{{city}}"),
+        ("{{a.b}}", "dotted"),
+        ("{{straße}}", "ja"),
+        ("{{{city}}}", "{Oslo}"),
+        ("{{}} {city} {{ }} {{city", "{{}} {city} {{ }} {{city"),
+        ("{{city}}{{city}}", "OsloOslo"),
+        ("", ""),
+    ],
+)
+def test_paths_and_near_misses(text: str, filled: str) -> None:
+    values = {
+        "city": "Oslo",
+        "order": {"items": [{"name": "{{city}}"}, {"name": "tea"}]},
+        "a.b": "dotted",
+        "straße": "ja",
+    }
+    assert fill(text, values) == filled
+
+
+def test_messages_are_filled_in_text_and_blocks_and_left_alone_elsewhere() -> None:
+    message = Message.model_validate(
+        {
+            "role": "user",
+            "name": "{{who}}",
+            "content": [
+                {"type": "text", "text": "Hi {{who}}"},
+                {"type": "image_url", "image_url": "{{who}}"},
+            ],
+        }
+    )
+    filled = fill_message(message, {"who": "{{who}}!"})
+    assert filled.to_json() == {
+        "role": "user",
+        "name": "{{who}}",
+        "content": [{"type": "text", "text": "Hi {{who}}!"}, {"type": "image_url", "image_url": "{{who}}"}],
+    }
+    assert message.text == "Hi {{who}}"
+    assert fill_message(Message(role="assistant"), {}).content is None

@@ -1,0 +1,249 @@
+"""Plans: what would change, in which order, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstudio import create_registry
+from evalstudio.files import ConfigError
+from evalstudio.project.documents import KINDS, Document, read_documents
+from evalstudio.project.marked_files import parse_marked
+from evalstudio.project.planning import (
+    Stock,
+    Surroundings,
+    export_documents,
+    plan_changes,
+    take_stock,
+    writes_of,
+)
+from evalstudio.project.secrets import MASK, SecretBox
+
+PROJECT = """
+personas:
+  - {name: Ana, headers: {Authorization: Bearer abcdef, X-Plain: seen, X-Token: "Bearer ${TOKEN}"}}
+connectors:
+  - name: Agent
+    type: http
+    baseUrl: https://agent.test/v1
+    headers: {X-Api-Key: s3cret-value}
+    config: {requestTemplate: {apiKey: hidden-too}}
+scenarios:
+  - name: Hello
+    personas: [Ana]
+    script: [hi]
+    tags: [a]
+    evaluators: [{type: regex, config: {pattern: x}}]
+evals:
+  - {name: All, scenarios: [Hello], connectors: [Agent]}
+"""
+
+
+def documents(text: str) -> list[Document]:
+    problems: list[str] = []
+    found = [
+        d for marked in parse_marked(text, "p.yaml", is_json=False) for d in read_documents(marked, problems)
+    ]
+    assert not problems
+    return found
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    return Surroundings(create_registry(), tmp_path, has_model=True)
+
+
+def kept(stock: Stock, changes: Sequence[Any], box: SecretBox | None = None) -> Stock:
+    """What a project holds after the changes, the way a store would keep it."""
+    entities = {entity.id: (key[0], entity) for key, entity in stock.entities.items()}
+    for write in writes_of(stock, changes, box):
+        if write.delete is not None:
+            del entities[write.delete]
+        else:
+            entities[write.put.id] = (write.kind, write.put)
+    return take_stock({kind: [e for k, e in entities.values() if k == kind] for kind in KINDS})
+
+
+EMPTY = take_stock({kind: [] for kind in KINDS})
+
+
+@pytest.fixture
+def stock(around: Surroundings) -> Stock:
+    return kept(EMPTY, plan_changes(EMPTY, documents(PROJECT), around))
+
+
+def lines(changes: Sequence[Any]) -> list[str]:
+    return [str(change) for change in changes]
+
+
+def test_into_an_empty_project_everything_is_new_in_the_order_of_reference(around: Surroundings) -> None:
+    reversed_file = "\n".join(f"---\n{part}" for part in reversed(PROJECT.split("\n\n")))
+    planned = plan_changes(EMPTY, list(reversed(documents(reversed_file))), around)
+    assert lines(planned) == ["+ persona Ana", "+ connector Agent", "+ scenario Hello", "+ eval All"]
+
+
+def test_the_same_again_changes_nothing(stock: Stock, around: Surroundings) -> None:
+    assert plan_changes(stock, documents(PROJECT), around) == []
+    assert plan_changes(stock, documents(PROJECT), around, prune=True) == []
+
+
+def test_changed_fields_are_named(stock: Stock, around: Surroundings) -> None:
+    text = PROJECT.replace("tags: [a]", "maxMessages: 4").replace("script: [hi]", "script: [ho]")
+    planned = plan_changes(stock, documents(text), around)
+    assert lines(planned) == ["~ scenario Hello (maxMessages, script, tags)"]
+    assert planned[0].to_json() == {
+        "change": "~",
+        "kind": "scenario",
+        "name": "Hello",
+        "fields": ["maxMessages", "script", "tags"],
+    }
+
+
+def test_a_change_keeps_the_identity(stock: Stock, around: Surroundings) -> None:
+    before = stock.entity(("scenario", "hello"))
+    planned = plan_changes(stock, documents(PROJECT.replace("[hi]", "[ho]")), around)
+    put = writes_of(stock, planned)[0].put
+    assert (put.id, put.created_at, put.script) == (before.id, before.created_at, ["ho"])
+
+
+def test_names_differ_in_more_than_case(stock: Stock, around: Surroundings) -> None:
+    text = PROJECT.replace("personas: [Ana]", "personas: [ANA]").replace("[Hello]", "[hello]")
+    assert plan_changes(stock, documents(text), around) == []
+    assert lines(plan_changes(stock, documents("kind: persona\nname: ANA\n"), around))[0].startswith(
+        "~ persona ANA (headers, name)"
+    )
+
+
+def test_what_is_not_in_the_files_stays_unless_pruned(stock: Stock, around: Surroundings) -> None:
+    only = documents("kind: persona\nname: New\n")
+    assert lines(plan_changes(stock, only, around)) == ["+ persona New"]
+    pruned = plan_changes(stock, only, around, prune=True)
+    assert lines(pruned) == [
+        "+ persona New",
+        "- eval All",
+        "- scenario Hello",
+        "- connector Agent",
+        "- persona Ana",
+    ]
+    assert [d.name for d in export_documents(kept(stock, pruned))] == ["New"]
+
+
+def test_pruning_refuses_to_leave_a_reference_behind(stock: Stock, around: Surroundings) -> None:
+    scenario = documents(PROJECT)[2:3]
+    with pytest.raises(ConfigError, match=r'p.yaml:13: scenario "Hello": personas\[0\]: there is no persona'):
+        plan_changes(stock, scenario, around, prune=True)
+
+
+def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -> None:
+    text = PROJECT.replace("scenarios: [Hello]", "scenarios: [Helo]")
+    with pytest.raises(ConfigError) as caught:
+        plan_changes(EMPTY, documents(text), around)
+    assert str(caught.value) == (
+        '1 problem:\n  p.yaml:18: eval "All": scenarios[0]: there is no scenario called "Helo"; '
+        "did you mean Hello?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        (
+            "type: regex",
+            "type: regx",
+            'p.yaml:16: scenario "Hello": evaluators[0].type: no evaluator is called "regx"',
+        ),
+        ("pattern: x", "pattern: (", 'scenario "Hello": evaluators[0].config.pattern:'),
+        ("pattern: x", "patern: x", 'scenario "Hello": evaluators[0].config'),
+        (
+            "type: http",
+            "type: htp",
+            'p.yaml:6: connector "Agent": type: no connector type is called "htp"; did you mean',
+        ),
+        ("config: {", "config: {paht: x, ", 'p.yaml:9: connector "Agent": config.paht:'),
+        (
+            "https://agent",
+            "https://me:pw@agent",
+            'p.yaml:7: connector "Agent": baseUrl: holds a literal secret',
+        ),
+        ("script: [hi]", "script: []\n    cases: nope.csv", "nope.csv: no such file"),
+        (
+            "script: [hi]",
+            "script: ['{{x}}']\n    cases: [{name: c, vars: {y: 1}}]",
+            'case "c": {{x}} has no value',
+        ),
+        ("script: [hi]", "script: [hi]\n    maxMessages: 1", "maxMessages leaves no room"),
+    ],
+)
+def test_what_does_not_fit_here_is_told_with_its_line(
+    around: Surroundings, was: str, now: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan_changes(EMPTY, documents(PROJECT.replace(was, now)), around)
+    assert expected in str(caught.value)
+
+
+def test_without_a_model_nobody_can_be_simulated(tmp_path: Path) -> None:
+    around = Surroundings(create_registry(), tmp_path, has_model=False)
+    with pytest.raises(ConfigError, match='scenario "Hello": nobody can speak first'):
+        plan_changes(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+
+
+class TestSecrets:
+    def test_they_are_masked_in_what_is_exported(self, stock: Stock) -> None:
+        ana, agent = export_documents(stock)[:2]
+        assert ana.body["headers"] == {
+            "Authorization": MASK,
+            "X-Plain": "seen",
+            "X-Token": "Bearer ${TOKEN}",
+        }
+        assert agent.body["headers"] == {"X-Api-Key": MASK}
+        assert agent.body["config"] == {"requestTemplate": {"apiKey": MASK}}
+
+    def test_what_is_exported_changes_nothing_and_keeps_them(
+        self, stock: Stock, around: Surroundings
+    ) -> None:
+        exported = export_documents(stock)
+        assert plan_changes(stock, exported, around) == []
+        exported[1].body["config"] = {**exported[1].body["config"], "path": "/chat"}
+        after = kept(stock, plan_changes(stock, exported, around))
+        assert after.entity(("connector", "agent")).headers == {"X-Api-Key": "s3cret-value"}
+
+    def test_they_do_not_go_to_another_address(self, stock: Stock, around: Surroundings) -> None:
+        exported = export_documents(stock)
+        exported[1].body["baseUrl"] = "https://evil.test/v1"
+        with pytest.raises(ConfigError, match="headers.X-Api-Key: belongs to the address that changes"):
+            plan_changes(stock, exported, around)
+
+    def test_another_path_at_the_same_address_keeps_them(self, stock: Stock, around: Surroundings) -> None:
+        exported = export_documents(stock)
+        exported[1].body["baseUrl"] = "https://agent.test/v2"
+        after = kept(stock, plan_changes(stock, exported, around))
+        assert after.entity(("connector", "agent")).headers == {"X-Api-Key": "s3cret-value"}
+
+    def test_a_mask_without_anything_behind_it_is_refused(self, stock: Stock, around: Surroundings) -> None:
+        with pytest.raises(
+            ConfigError, match=r'persona "Ana": headers.Authorization: \*+ stands for a secret'
+        ):
+            plan_changes(EMPTY, export_documents(stock), around)
+
+    def test_a_new_value_replaces_the_old(self, stock: Stock, around: Surroundings) -> None:
+        planned = plan_changes(stock, documents(PROJECT.replace("s3cret-value", "another")), around)
+        assert lines(planned) == ["~ connector Agent (headers)"]
+        assert kept(stock, planned).entity(("connector", "agent")).headers == {"X-Api-Key": "another"}
+
+    def test_sealed_ones_are_compared_by_what_is_in_them(self, tmp_path: Path) -> None:
+        box = SecretBox(tmp_path / "secret.key")
+        around = Surroundings(create_registry(), tmp_path, has_model=True, box=box)
+        sealed = kept(EMPTY, plan_changes(EMPTY, documents(PROJECT), around), box)
+        assert "s3cret-value" not in str(sealed.entity(("connector", "agent")))
+        assert plan_changes(sealed, documents(PROJECT), around) == []
+        assert plan_changes(sealed, export_documents(sealed), around) == []
+        planned = plan_changes(sealed, documents(PROJECT.replace("s3cret-value", "another")), around)
+        assert lines(planned) == ["~ connector Agent (headers)"]
+
+    def test_what_pretends_to_be_sealed_is_refused(self, around: Surroundings) -> None:
+        with pytest.raises(ConfigError, match="headers.X-Api-Key: begins like a sealed value"):
+            plan_changes(EMPTY, documents(PROJECT.replace("s3cret-value", "sealed:v1:abc")), around)

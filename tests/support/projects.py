@@ -1,0 +1,68 @@
+"""Small projects in a temporary folder: a config, an agent as a plugin, scenarios in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+AGENT = '''
+import asyncio
+import json
+import os
+import time
+
+from evalstudio import ConnectorContext, ConnectorError, define_connector
+
+LOG = os.path.join(os.path.dirname(__file__), "agent.log")
+
+
+@define_connector(type="test-agent")
+async def test_agent(ctx: ConnectorContext) -> str:
+    """An agent that does as it is told and writes down every call."""
+    text = ctx.messages[-1].text
+    with open(LOG, "a") as file:
+        file.write(json.dumps({"run": ctx.run.id, "turn": ctx.run.turn, "text": text}) + "\\n")
+    for word in text.split():
+        if word.startswith("wait="):
+            await asyncio.sleep(float(word[5:]))
+    if "break" in text:
+        raise ConnectorError("the agent broke")
+    return f"echo: {text}"
+'''
+
+
+def make_project(
+    folder: Path, scenarios: list[dict[str, Any]], *, repetitions: int = 1, **config: Any
+) -> Path:
+    """A project with one eval over these scenarios; the path of its config file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "agent.py").write_text(AGENT)
+    path = folder / "evalstudio.config.json"
+    path.write_text(json.dumps({"name": "test", "plugins": ["./agent.py"], **config}))
+    definitions = {
+        "connectors": [{"name": "agent", "type": "test-agent"}],
+        "scenarios": scenarios,
+        "evals": [
+            {
+                "name": "all",
+                "scenarios": [scenario["name"] for scenario in scenarios],
+                "connectors": ["agent"],
+                "repetitions": repetitions,
+            }
+        ],
+    }
+    (folder / "evals.json").write_text(json.dumps(definitions))
+    return path
+
+
+def scripted(name: str, *script: str, pattern: str = "echo", **more: Any) -> dict[str, Any]:
+    """A scenario whose replies must match a pattern."""
+    evaluators = [{"type": "regex", "config": {"pattern": pattern}}]
+    return {"name": name, "script": list(script), "evaluators": evaluators, **more}
+
+
+def calls(folder: Path) -> list[dict[str, Any]]:
+    """What the agent was asked, in order."""
+    path = folder / "agent.log"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
