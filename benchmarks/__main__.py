@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import conversations, scoring, startup, turns
+from . import conversations, executions, scoring, startup, turns
 from .measuring import Line
 
 BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
@@ -16,6 +16,7 @@ BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
     "turns": turns.measure,
     "scoring": scoring.measure,
     "conversations": conversations.measure,
+    "executions": executions.measure,
 }
 
 

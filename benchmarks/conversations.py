@@ -121,6 +121,9 @@ class _Agent(asyncio.Protocol):
     ANSWER = orjson.dumps(REPLY)
     HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ANSWER)
 
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
@@ -136,29 +139,29 @@ class _Agent(asyncio.Protocol):
         )
         if len(body) >= length:
             self._heard = b""
-            asyncio.get_running_loop().call_later(SECONDS, self._answer)
+            asyncio.get_running_loop().call_later(self._seconds, self._answer)
 
     def _answer(self) -> None:
         if not self._transport.is_closing():
             self._transport.write(self.HEAD + self.ANSWER)
 
 
-async def _listen(pipe: Connection) -> None:
-    server = await asyncio.get_running_loop().create_server(_Agent, "127.0.0.1", 0)
+async def _listen(pipe: Connection, seconds: float) -> None:
+    server = await asyncio.get_running_loop().create_server(lambda: _Agent(seconds), "127.0.0.1", 0)
     pipe.send(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/chat")
     await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
 
 
-def _serve(pipe: Connection) -> None:
-    asyncio.run(_listen(pipe))
+def _serve(pipe: Connection, seconds: float) -> None:
+    asyncio.run(_listen(pipe, seconds))
 
 
 @contextmanager
-def agent() -> Generator[str]:
-    """The address of an agent in a process of its own."""
+def agent(seconds: float = SECONDS) -> Generator[str]:
+    """The address of an agent in a process of its own, which takes its time to answer."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, seconds), daemon=True)
     process.start()
     try:
         yield ours.recv()

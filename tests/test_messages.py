@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from evalstudio.messages import ContentBlock, Message, TokensUsage, ToolCall, json_text, text_of, tool_calls_of
+from evalstudio.messages import (
+    ContentBlock,
+    Message,
+    TokensUsage,
+    ToolCall,
+    json_text,
+    text_of,
+    tool_calls_of,
+)
 
 
 def test_content_may_be_text_blocks_or_nothing() -> None:
@@ -15,14 +23,18 @@ def test_content_may_be_text_blocks_or_nothing() -> None:
     assert text_of(blocks) == "a\nb"
     lone = Message.model_validate({"role": "assistant", "content": {"type": "text", "text": "x"}})
     assert text_of(lone) == "x"
-    image = Message.model_validate({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]})
+    image = Message.model_validate(
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}
+    )
     assert text_of(image) == ""
     assert text_of([ContentBlock(text="z")]) == "z"
     assert text_of(None) == ""
 
 
 def test_unknown_fields_are_kept() -> None:
-    message = Message.model_validate({"role": "assistant", "content": "x", "refusal": None, "custom": {"a": 1}})
+    message = Message.model_validate(
+        {"role": "assistant", "content": "x", "refusal": None, "custom": {"a": 1}}
+    )
     assert message.to_json()["custom"] == {"a": 1}
 
 

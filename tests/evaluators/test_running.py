@@ -28,7 +28,11 @@ async def greets_user(ctx: EvaluatorContext[Words]) -> EvaluationResult:
 
     More text that is not part of the description.
     """
-    return EvaluationResult.passed("ok") if ctx.config.words[0] in ctx.response else EvaluationResult.failed("no")
+    return (
+        EvaluationResult.passed("ok")
+        if ctx.config.words[0] in ctx.response
+        else EvaluationResult.failed("no")
+    )
 
 
 @define_evaluator

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.postgres import PostgresServer
 from tests.support.projects import calls, make_project, scripted
 
 from evalstudio.execution.applying import apply_files
@@ -123,10 +124,17 @@ def check(trial: Trial, runs: list[RunSummary]) -> None:
         assert [call["turn"] for call in asked if call["run"] == name] == [1, 2]
 
 
-async def killing(folder: Path, storage: dict[str, Any], runs: int, seconds: float, rounds: int) -> None:
+async def killing(
+    folder: Path,
+    storage: dict[str, Any],
+    runs: int,
+    seconds: float,
+    rounds: int,
+    disturb: Callable[[], None] | None = None,
+) -> None:
     trial = await begin(folder, runs, seconds, storage)
     try:
-        await torment(trial, rounds)
+        await torment(trial, rounds, disturb)
         check(trial, await trial.look())
         attempts = sum(run.attempt for run in await trial.look())
         assert attempts > runs, "no kill interrupted anything"
@@ -146,3 +154,14 @@ async def test_a_few_kills(tmp_path: Path, storage: Storage) -> None:
 @pytest.mark.soak
 async def test_thirty_kills_over_two_hundred_runs(tmp_path: Path, storage: Storage) -> None:
     await killing(tmp_path, storage(), runs=200, seconds=0.5, rounds=30)
+
+
+async def test_postgres_restarted_in_the_middle(tmp_path: Path, postgres: PostgresServer) -> None:
+    storage = {"type": "postgres", "connectionString": postgres.new_database()}
+    await killing(tmp_path, storage, runs=60, seconds=0.3, rounds=3, disturb=postgres.restart)
+
+
+@pytest.mark.soak
+async def test_postgres_restarted_among_thirty_kills(tmp_path: Path, postgres: PostgresServer) -> None:
+    storage = {"type": "postgres", "connectionString": postgres.new_database()}
+    await killing(tmp_path, storage, runs=200, seconds=0.5, rounds=30, disturb=postgres.restart)

@@ -133,7 +133,7 @@ def test_what_is_not_in_the_files_stays_unless_pruned(stock: Stock, around: Surr
 
 def test_pruning_refuses_to_leave_a_reference_behind(stock: Stock, around: Surroundings) -> None:
     scenario = documents(PROJECT)[2:3]
-    with pytest.raises(ConfigError, match=r'p.yaml:13: scenario "Hello": personas\[0\]: there is no persona'):
+    with pytest.raises(ConfigError, match=r'p.yaml:12: scenario "Hello": personas\[0\]: there is no persona'):
         plan_changes(stock, scenario, around, prune=True)
 
 
@@ -142,7 +142,7 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -
     with pytest.raises(ConfigError) as caught:
         plan_changes(EMPTY, documents(text), around)
     assert str(caught.value) == (
-        '1 problem:\n  p.yaml:18: eval "All": scenarios[0]: there is no scenario called "Helo"; '
+        '1 problem:\n  p.yaml:17: eval "All": scenarios[0]: there is no scenario called "Helo"; '
         "did you mean Hello?"
     )
 
@@ -153,9 +153,9 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -
         (
             "type: regex",
             "type: regx",
-            'p.yaml:16: scenario "Hello": evaluators[0].type: no evaluator is called "regx"',
+            'p.yaml:15: scenario "Hello": evaluators[0].type: no evaluator is called "regx"',
         ),
-        ("pattern: x", "pattern: (", 'scenario "Hello": evaluators[0].config.pattern:'),
+        ("pattern: x", "pattern: (", 'scenario "Hello": evaluators[0].config: bad pattern:'),
         ("pattern: x", "patern: x", 'scenario "Hello": evaluators[0].config'),
         (
             "type: http",
@@ -214,7 +214,7 @@ class TestSecrets:
     def test_they_do_not_go_to_another_address(self, stock: Stock, around: Surroundings) -> None:
         exported = export_documents(stock)
         exported[1].body["baseUrl"] = "https://evil.test/v1"
-        with pytest.raises(ConfigError, match="headers.X-Api-Key: belongs to the address that changes"):
+        with pytest.raises(ConfigError, match=r"headers.X-Api-Key: belongs to the address that changes"):
             plan_changes(stock, exported, around)
 
     def test_another_path_at_the_same_address_keeps_them(self, stock: Stock, around: Surroundings) -> None:
@@ -245,5 +245,5 @@ class TestSecrets:
         assert lines(planned) == ["~ connector Agent (headers)"]
 
     def test_what_pretends_to_be_sealed_is_refused(self, around: Surroundings) -> None:
-        with pytest.raises(ConfigError, match="headers.X-Api-Key: begins like a sealed value"):
+        with pytest.raises(ConfigError, match=r"headers.X-Api-Key: begins like a sealed value"):
             plan_changes(EMPTY, documents(PROJECT.replace("s3cret-value", "sealed:v1:abc")), around)

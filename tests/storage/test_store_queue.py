@@ -336,7 +336,9 @@ async def test_new_work_wakes_a_waiting_worker_of_this_process(store: SqlStore) 
     assert await waiting
     assert asyncio.get_running_loop().time() - start < 1
     assert len(await store.claim("w1", 5, 60)) == 1
-    assert not await store.wait_for_work("w1", 0.05)
+    # A server may tell a process of its own work as well; then it is quiet.
+    while await store.wait_for_work("w1", 0.05):
+        assert await store.claim("w1", 5, 60) == []
 
 
 async def test_work_that_came_between_claiming_and_waiting_is_not_missed(store: SqlStore) -> None:

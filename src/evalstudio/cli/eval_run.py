@@ -185,11 +185,15 @@ async def report(
 
         print_runs(runs)
         print_summary(execution, summary)
+    missed = workspace.cassette.misses if workspace.cassette is not None else []
+    if missed:
+        # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
+        warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
     if stopped and execution.status not in ("completed", "cancelled"):
         left = execution.counts.queued + execution.counts.running
         warn(f"Stopped with {left} runs left; they stay queued. Go on with: evalstudio worker --until-done")
         return EXIT_INTERRUPTED
-    return exit_code(summary.counts)
+    return exit_code(summary.counts) or (EXIT_ERRORED if missed else 0)
 
 
 def exit_code(counts: dict[str, int]) -> Literal[0, 1, 3]:

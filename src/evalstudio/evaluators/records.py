@@ -100,9 +100,7 @@ def facts_of(
     if isinstance(response, Message):
         new = [response]
     else:
-        new = (
-            [Message(role="assistant", content=response)] if isinstance(response, str) else []
-        )
+        new = [Message(role="assistant", content=response)] if isinstance(response, str) else []
     return TurnFacts(
         messages=given.message_history + new,
         last_invocation=Invocation(given.latency_ms or 0.0, new, given.tokens_usage),

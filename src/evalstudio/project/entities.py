@@ -25,6 +25,10 @@ from ..messages import Message
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
 
+# camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
+_SENT = ConfigDict(
+    alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True
+)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARACTERS = 9
 _RANDOM_BITS = 60
@@ -127,6 +131,8 @@ class Eval(Definition):
 class Stored(BaseModel):
     """What storing adds to a definition. ``version`` grows with every change."""
 
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     id: str = Field(default_factory=new_id)
     created_at: Moment = Field(default_factory=now)
     updated_at: Moment = Field(default_factory=now)
@@ -152,7 +158,7 @@ class StoredEval(Eval, Stored):
 class _Entity(BaseModel):
     """What executions and runs share: camelCase in JSON, an id and times in UTC."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = _SENT
 
     id: str = Field(default_factory=new_id)
     created_at: Moment = Field(default_factory=now)
@@ -162,7 +168,7 @@ class _Entity(BaseModel):
 class Counts(BaseModel):
     """The runs of an execution by where they stand. ``unasserted`` ones passed with nothing to hold."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = _SENT
 
     total: int = 0
     queued: int = 0
@@ -190,7 +196,7 @@ class Execution(_Entity):
 class RunVerdict(BaseModel):
     """What a run came to. An error is neither success nor failure."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = _SENT
 
     success: bool
     outcome: Outcome
@@ -229,7 +235,7 @@ class RunSummary(_Entity):
 class Turn(BaseModel):
     """One agent invocation with the evaluations after it."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+    model_config = ConfigDict(**_SENT, extra="allow")
 
     turn: int = Field(ge=0)
     latency_ms: float | None = None

@@ -56,6 +56,9 @@ class ResultsFile:
 
     def _begin(self, file: BinaryIO, path: Path) -> None:
         _lock(file, path)
+        if not path.is_file():
+            # A pipe or a device: there is nothing to go on from.
+            return
         note, mark = _note_path(path), _fingerprint(self._job, self._plan)
         if self._job.resume and path.stat().st_size:
             _check_note(note, mark, path)
@@ -89,6 +92,9 @@ def _lock(file: BinaryIO, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConfigError(f"{path}: another run is writing to it") from None
+    except OSError:
+        # Not every file system knows locks.
+        return
 
 
 def _note_path(output: Path) -> Path:

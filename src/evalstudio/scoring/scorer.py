@@ -87,11 +87,12 @@ class Scorer:
         return chunk, count
 
     async def _score_all(self, chunk: Chunk, scored: Scored) -> None:
-        async for result in self.stream(iter([chunk]), scored):
-            scored.add(result)
+        async for results in self.stream(iter([chunk]), scored):
+            for result in results:
+                scored.add(result)
 
-    async def stream(self, chunks: Iterator[Chunk], scored: Scored) -> AsyncIterator[dict[str, Any]]:
-        """Results in the dataset's order, a window of records under way at once."""
+    async def stream(self, chunks: Iterator[Chunk], scored: Scored) -> AsyncIterator[list[dict[str, Any]]]:
+        """Results in the dataset's order as they come, a window of records under way at once."""
         most = self._runner.config.concurrency * _WINDOW
         # Texts to embed wait for each other to share a request; only calls of models are held back.
         limit = asyncio.Semaphore(self._runner.config.concurrency if self._asks_models else most)
@@ -101,12 +102,12 @@ class Scorer:
                 scored.share = chunk.share
                 for record in self._records(chunk, scored):
                     if len(window) >= most:
-                        yield await window.popleft()
+                        yield await _finished(window)
                     window.append(asyncio.create_task(self._score(record, limit)))
                 if scored.failure is not None:
                     break
             while window:
-                yield await window.popleft()
+                yield await _finished(window)
         finally:
             for task in window:
                 task.cancel()
@@ -156,3 +157,11 @@ class Scorer:
         outcome.input_snapshot = {"dataset": self._choice.dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata
         return {"recordId": record.id, "line": record.line, **outcome.to_json()}
+
+
+async def _finished(window: deque[asyncio.Task[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The first result when it comes, and those behind it that are there by then."""
+    found = [await window.popleft()]
+    while window and window[0].done():
+        found.append(window.popleft().result())
+    return found

@@ -12,7 +12,7 @@ from .job import Bench, ScoringJob, set_up
 from .plan import ScoringPlan
 from .results_file import ResultsFile
 from .scorer import Scored
-from .summary import Summary
+from .summary import Spread, Summary
 from .workers import score_in_workers
 
 Progress = Callable[[Summary, float], None]
@@ -25,7 +25,7 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Su
     """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
     bench = set_up(job)
     check_readable(job.dataset)
-    summary = Summary()
+    summary = Summary(criteria={criterion.name: Spread() for criterion in bench.plan.criteria})
     with ResultsFile(job, bench.plan, summary) as results:
         chunks = _remaining(job, bench, results.last_line, summary)
         with closing(_scored(job, bench, chunks)) as parts:
@@ -70,10 +70,10 @@ def _scored(job: ScoringJob, bench: Bench, chunks: Iterator[Chunk]) -> Generator
 
 
 def _drive(bench: Bench, chunks: Iterator[Chunk]) -> Generator[Scored]:
-    """Results of model-backed evaluators one by one, so that each lands as soon as it may."""
+    """Results of evaluators that wait for something, each as soon as it and all before it are there."""
     with asyncio.Runner() as loop:
         state = Scored()
-        stream = _one_by_one(bench, chunks, state)
+        stream = _as_they_come(bench, chunks, state)
         try:
             while (scored := loop.run(_next(stream))) is not None:
                 yield scored
@@ -82,11 +82,12 @@ def _drive(bench: Bench, chunks: Iterator[Chunk]) -> Generator[Scored]:
             loop.run(_close(stream, bench))
 
 
-async def _one_by_one(bench: Bench, chunks: Iterator[Chunk], state: Scored) -> AsyncIterator[Scored]:
-    async for result in bench.scorer.stream(chunks, state):
-        one = Scored(share=state.share)
-        one.add(result)
-        yield one
+async def _as_they_come(bench: Bench, chunks: Iterator[Chunk], state: Scored) -> AsyncIterator[Scored]:
+    async for results in bench.scorer.stream(chunks, state):
+        some = Scored(share=state.share)
+        for result in results:
+            some.add(result)
+        yield some
 
 
 async def _next(stream: AsyncIterator[Scored]) -> Scored | None:

@@ -68,7 +68,7 @@ MEANINGS = {
     403: "The request comes from another site, or names a host that is not allowed",
     404: "There is no such thing, or no longer",
     405: "This address does not know the method",
-    409: "It does not fit what is there: a name is taken, something is in use, a run is not in the right state",
+    409: "It does not fit what is there: a name is taken, something is in use, a run is in another state",
     412: "Somebody else changed it first: the If-Match header names another version",
     413: "The body is larger than allowed",
     415: "The body is not application/json",
@@ -154,7 +154,9 @@ _STATUS: list[tuple[type[Exception], int]] = [
     (ConfigError, 422),
     (SecretError, 422),
 ]
-_PATH = re.compile(r"(?:[a-z]+ \"[^\"]*\": )?((?:[A-Za-z_][\w-]*|\[\d+\])(?:\.[\w-]+|\[\d+\])*): (.+)", re.DOTALL)
+_PATH = re.compile(
+    r"(?:[a-z]+ \"[^\"]*\": )?((?:[A-Za-z_][\w-]*|\[\d+\])(?:\.[\w-]+|\[\d+\])*): (.+)", re.DOTALL
+)
 
 
 def problems_in(message: str) -> list[Problem]:
@@ -209,7 +211,9 @@ async def _invalid_request(_: Request, error: Exception) -> JSONResponse:
     details = [Problem(path=_place(item["loc"]), message=_message(item)) for item in found]
     first = details[0]
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    return error_response(422, f"{first.path}: {first.message}{more}" if first.path else first.message, details)
+    return error_response(
+        422, f"{first.path}: {first.message}{more}" if first.path else first.message, details
+    )
 
 
 def _place(loc: tuple[str | int, ...]) -> str:

@@ -10,7 +10,7 @@ from fastapi import Depends, Query
 from pydantic import AfterValidator
 
 from ..storage.contract import Page
-from .shapes import PageOf
+from .shapes.base import PageOf
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from ..storage.contract import DefinitionKind, Filters, Once
 from ..storage.errors import NotFound, VersionConflict
 from .errors import ApiError
 from .paging import Paging
-from .shapes import PageOf
+from .shapes.base import PageOf
 from .studio import Studio
 from .versions import expected_version
 

@@ -110,6 +110,7 @@ def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> 
     usage = turn.tokens_usage
     body = {
         "turn": turn.number,
+        "messageCount": len(turn.messages),
         "latencyMs": turn.latency_ms,
         "tokensUsage": usage.model_dump() if usage else None,
         "evaluatorResults": [result.to_json() for result in turn.results],

@@ -54,6 +54,18 @@ def connect(dsn: str) -> AsyncEngine:
     )
 
 
+async def _connected(dsn: str) -> asyncpg.Connection:
+    """A connection of its own. Giving up waits for it: the driver does not clean up half a connection."""
+    connecting = asyncio.ensure_future(asyncpg.connect(dsn, timeout=_CONNECT_SECONDS))
+    try:
+        return await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        (found,) = await asyncio.gather(connecting, return_exceptions=True)
+        if isinstance(found, asyncpg.Connection):
+            await found.close(timeout=1)
+        raise
+
+
 class PostgresDatabase:
     """Runs operations on the server."""
 
@@ -123,7 +135,7 @@ class PostgresDatabase:
         """Hear what other processes commit; after a lost connection anything may have been missed."""
         while True:
             try:
-                connection = await asyncpg.connect(self._dsn, timeout=_CONNECT_SECONDS)
+                connection = await _connected(self._dsn)
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                 await asyncio.sleep(_LONGEST_PAUSE)
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -128,7 +129,7 @@ class SqlStore:
         )
 
     async def wait_for_work(self, worker_id: str, timeout: float) -> bool:
-        """Wait until work was queued after this worker's last claim; false when the time is over."""
+        """Wait until work may have been queued since this worker's last claim; false when time is over."""
         self.database.listening.start()
         bell = self.database.bells.work
         return await bell.wait(self._work_known.get(worker_id, bell.count), timeout)
@@ -228,11 +229,14 @@ class SqlStore:
     async def wait_for_events(self, after_id: int, timeout: float) -> bool:
         """Wait until there is an event after this one; false when the time is over."""
         self.database.listening.start()
-        bell = self.database.bells.events
-        known = bell.count
-        if await self.last_event_id() > after_id:
-            return True
-        return await bell.wait(known, timeout)
+        bell, clock = self.database.bells.events, asyncio.get_running_loop().time
+        deadline = clock() + timeout
+        while True:
+            known = bell.count
+            if await self.last_event_id() > after_id:
+                return True
+            if not await bell.wait(known, max(0.0, deadline - clock())):
+                return False
 
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
         await self.save_evaluation(result)

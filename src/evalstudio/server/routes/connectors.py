@@ -12,10 +12,12 @@ from ...connectors.policy import CallPolicy
 from ...connectors.session import AgentSession, test_connector
 from ...project.entities import Connector, StoredConnector
 from ...storage.contract import Filters
+from ..calling import line_to
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..calling import line_to
-from ..shapes import ConnectorTest, ConnectorType, Identity, Invocation, InvocationResult, PageOf
+from ..shapes.base import Identity, PageOf
+from ..shapes.calling import ConnectorTest, Invocation, InvocationResult
+from ..shapes.system import ConnectorType
 from ..shelf import CONNECTORS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
@@ -78,9 +80,7 @@ async def update_connector(
     return kept
 
 
-@router.delete(
-    "/{id}", operation_id="deleteConnector", status_code=204, responses=refusals(404, 409, 412)
-)
+@router.delete("/{id}", operation_id="deleteConnector", status_code=204, responses=refusals(404, 409, 412))
 async def delete_connector(studio: StudioDep, id: Identity, if_match: IfMatch = None) -> None:  # noqa: A002
     """Delete a connector. What is in use stays."""
     await CONNECTORS.delete(studio, id, if_match)
@@ -106,9 +106,7 @@ async def invoke(studio: StudioDep, id: Identity, body: Invocation) -> Invocatio
     try:
         reply = await session.invoke(body.messages, body.messages)
     except ConnectorError as error:
-        return InvocationResult(
-            success=False, latency_ms=(perf_counter() - start) * 1000, error=str(error)
-        )
+        return InvocationResult(success=False, latency_ms=(perf_counter() - start) * 1000, error=str(error))
     return InvocationResult(
         success=True, latency_ms=reply.latency_ms, messages=reply.messages, tokens_usage=reply.tokens_usage
     )

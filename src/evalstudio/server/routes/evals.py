@@ -8,7 +8,7 @@ from ...project.entities import Eval, StoredEval
 from ...storage.contract import Filters
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes import Identity, PageOf
+from ..shapes.base import Identity, PageOf
 from ..shelf import EVALS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
@@ -24,12 +24,8 @@ async def list_evals(
     return await EVALS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
 
 
-@router.post(
-    "", operation_id="createEval", status_code=201, responses={201: ETAG, **refusals(409, 413, 415)}
-)
-async def create_eval(
-    studio: StudioDep, body: Eval, response: Response, once: OnceDep
-) -> StoredEval:
+@router.post("", operation_id="createEval", status_code=201, responses={201: ETAG, **refusals(409, 413, 415)})
+async def create_eval(studio: StudioDep, body: Eval, response: Response, once: OnceDep) -> StoredEval:
     """Make an eval."""
     made = await EVALS.create(studio, body, once)
     set_etag(response, made.version)
@@ -62,9 +58,7 @@ async def update_eval(
     return kept
 
 
-@router.delete(
-    "/{id}", operation_id="deleteEval", status_code=204, responses=refusals(404, 409, 412)
-)
+@router.delete("/{id}", operation_id="deleteEval", status_code=204, responses=refusals(404, 409, 412))
 async def delete_eval(studio: StudioDep, id: Identity, if_match: IfMatch = None) -> None:  # noqa: A002
     """Delete an eval. What is in use stays."""
     await EVALS.delete(studio, id, if_match)

@@ -13,7 +13,8 @@ from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
 from ..paging import PagingDep, PeriodDep, Shown, TextQuery
-from ..shapes import Affected, Identity, PageOf, StartExecution
+from ..shapes.base import Identity, PageOf
+from ..shapes.running import Affected, StartExecution
 from ..studio import Studio, StudioDep
 from ..versions import OnceDep
 
@@ -30,17 +31,13 @@ async def list_executions(
     text: TextQuery = None,
 ) -> PageOf[Execution]:
     """Executions, newest first."""
-    filters = Filters(
-        eval_id=eval_id, status=status, since=period.since, until=period.until, text=text
-    )
+    filters = Filters(eval_id=eval_id, status=status, since=period.since, until=period.until, text=text)
     return Shown[Execution].of(
         await studio.store.executions(filters, cursor=paging.cursor, limit=paging.limit)
     )
 
 
-@router.post(
-    "", operation_id="startExecution", status_code=201, responses=refusals(404, 409, 413, 415)
-)
+@router.post("", operation_id="startExecution", status_code=201, responses=refusals(404, 409, 413, 415))
 async def start(studio: StudioDep, body: StartExecution, once: OnceDep) -> Execution:
     """Start an eval. All of its runs are checked before any is queued."""
     wanted = cast(StoredEval, await studio.store.get("eval", body.eval_id))

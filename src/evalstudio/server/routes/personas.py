@@ -9,7 +9,7 @@ from ...project.entities import StoredPersona
 from ...storage.contract import Filters
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes import Identity, PageOf
+from ..shapes.base import Identity, PageOf
 from ..shelf import PERSONAS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
@@ -63,9 +63,7 @@ async def update_persona(
     return kept
 
 
-@router.delete(
-    "/{id}", operation_id="deletePersona", status_code=204, responses=refusals(404, 409, 412)
-)
+@router.delete("/{id}", operation_id="deletePersona", status_code=204, responses=refusals(404, 409, 412))
 async def delete_persona(studio: StudioDep, id: Identity, if_match: IfMatch = None) -> None:  # noqa: A002
     """Delete a persona. What is in use stays."""
     await PERSONAS.delete(studio, id, if_match)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
@@ -15,17 +15,8 @@ from ...storage.contract import Filters
 from ..errors import ApiError, refusals
 from ..paging import PagingDep, PeriodDep, Shown, TextQuery
 from ..rescoring import rescore
-from ..shapes import (
-    Affected,
-    Identity,
-    PageOf,
-    Rescored,
-    RunDefinitions,
-    RunDetail,
-    StartedRuns,
-    StartRun,
-    Text,
-)
+from ..shapes.base import Identity, PageOf, Text
+from ..shapes.running import Affected, Rescored, RunDefinitions, RunDetail, StartedRuns, StartRun, detail_of
 from ..studio import StudioDep
 from ..trying import order_for
 from ..versions import OnceDep
@@ -84,7 +75,7 @@ async def start(studio: StudioDep, body: StartRun, once: OnceDep) -> StartedRuns
 @router.get("/{id}", operation_id="getRun", responses=refusals(404))
 async def get(studio: StudioDep, id: Identity, attempt: Attempt = None) -> RunDetail:  # noqa: A002
     """A run with all that was said and its whole output."""
-    return cast(RunDetail, await studio.store.run(id, attempt=attempt))
+    return detail_of(await studio.store.run(id, attempt=attempt))
 
 
 @router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))

@@ -14,7 +14,8 @@ from ...project.entities import StoredScenario
 from ...storage.contract import Filters
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes import Identity, PageOf, Prompt, Text
+from ..shapes.base import Identity, PageOf, Text
+from ..shapes.calling import Prompt
 from ..shelf import SCENARIOS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
@@ -73,9 +74,7 @@ async def update_scenario(
     return kept
 
 
-@router.delete(
-    "/{id}", operation_id="deleteScenario", status_code=204, responses=refusals(404, 409, 412)
-)
+@router.delete("/{id}", operation_id="deleteScenario", status_code=204, responses=refusals(404, 409, 412))
 async def delete_scenario(studio: StudioDep, id: Identity, if_match: IfMatch = None) -> None:  # noqa: A002
     """Delete a scenario. What is in use stays."""
     await SCENARIOS.delete(studio, id, if_match)

@@ -10,7 +10,7 @@ from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
 from ..sessions import COOKIE, LIFETIME, is_token, issue, shows_token
-from ..shapes import Credentials, Health, ProcessorStatus, Readiness, Session, Status
+from ..shapes.system import Credentials, Health, ProcessorStatus, Readiness, Session, Status
 from ..studio import StudioDep
 
 router = APIRouter(tags=["system"])

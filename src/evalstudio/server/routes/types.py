@@ -10,7 +10,7 @@ from ...llm.errors import ModelError
 from ...llm.providers import find_access, origin
 from ...llm.settings import LlmSettings
 from ..errors import refusals
-from ..shapes import EvaluatorType, LoadedPlugin, ModelProvider, Models, Providers
+from ..shapes.system import EvaluatorType, LoadedPlugin, ModelProvider, Models, Providers
 from ..studio import StudioDep
 
 router = APIRouter(tags=["types"])

@@ -1,0 +1,122 @@
+"""Whole executions, everything stored, beside a bare aiohttp loop that writes one batched row per call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from evalstudio.execution.applying import apply_files
+from evalstudio.execution.session import all_runs, work_off
+from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.execution.workspace import open_workspace
+from evalstudio.project.entities import StoredEval
+from evalstudio.storage.contract import Filters
+
+from .conversations import agent
+from .measuring import ROUNDS, Line
+
+RUNS = 400
+AT_ONCE = 50
+SECONDS = 0.02
+QUESTION = "A table for two, please."
+
+
+def measure() -> list[Line]:
+    with agent(SECONDS) as url, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _project(folder / "ours", url)
+        asyncio.run(_ours(folder / "ours"))
+        walls: tuple[list[float], list[float]] = ([], [])
+        latencies: list[float] = []
+        for number in range(ROUNDS):
+            spent, seen = asyncio.run(_ours(folder / "ours"))
+            walls[0].append(spent)
+            latencies += seen
+            walls[1].append(asyncio.run(_bare(url, folder / f"bare{number}.db")))
+    ours, floor = (statistics.median(side) for side in walls)
+    latency = statistics.median(latencies)
+    return [
+        Line(
+            f"{RUNS} runs, {AT_ONCE} at a time, everything stored",
+            f"{ours:.2f} s",
+            f"{floor:.2f} s bare aiohttp and SQLite",
+            f"{ours / floor:.2f} × of at most 3 ×",
+            ours <= 3 * floor,
+        ),
+        Line(
+            "latency reported for a 20 ms agent, median",
+            f"{latency:.1f} ms",
+            "20 ms",
+            "under 30 ms",
+            latency < 30,
+        ),
+    ]
+
+
+def _project(folder: Path, url: str) -> None:
+    folder.mkdir()
+    (folder / "evalstudio.config.json").write_text(json.dumps({"name": "bench"}))
+    definitions: dict[str, Any] = {
+        "connectors": [
+            {"name": "agent", "type": "http", "baseUrl": url, "config": {"responsePath": "messages"}}
+        ],
+        "scenarios": [
+            {
+                "name": "one turn",
+                "script": [QUESTION],
+                "evaluators": [{"type": "regex", "config": {"pattern": r"BK-\d{5}"}}],
+            }
+        ],
+        "evals": [{"name": "all", "scenarios": ["one turn"], "connectors": ["agent"], "repetitions": RUNS}],
+    }
+    (folder / "evals.json").write_text(json.dumps(definitions))
+
+
+async def _ours(folder: Path) -> tuple[float, list[float]]:
+    async with open_workspace(folder / "evalstudio.config.json") as workspace:
+        await apply_files(workspace, [folder / "evals.json"])
+        wanted = await workspace.store.find("eval", "all")
+        assert isinstance(wanted, StoredEval)
+        order = await order_of(workspace, wanted)
+        start = time.perf_counter()
+        execution = await start_execution(workspace, order)
+        done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=AT_ONCE)
+        spent = time.perf_counter() - start
+        assert done.counts.passed == RUNS
+        runs = [run async for run in all_runs(workspace, Filters(execution_id=execution.id))]
+        return spent, [run.latency_ms or 0.0 for run in runs]
+
+
+async def _bare(url: str, path: Path) -> float:
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode=WAL")
+    base.execute("CREATE TABLE calls (id INTEGER PRIMARY KEY, body TEXT)")
+    rows: list[tuple[str]] = []
+    left = iter(range(RUNS))
+    start = time.perf_counter()
+    async with aiohttp.ClientSession() as session:
+
+        async def worker() -> None:
+            for _ in left:
+                body = {"messages": [{"role": "user", "content": QUESTION}]}
+                async with session.post(url, json=body) as response:
+                    rows.append((json.dumps(await response.json()),))
+                if len(rows) >= AT_ONCE:
+                    base.executemany("INSERT INTO calls (body) VALUES (?)", rows)
+                    base.commit()
+                    rows.clear()
+
+        await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+    base.executemany("INSERT INTO calls (body) VALUES (?)", rows)
+    base.commit()
+    spent = time.perf_counter() - start
+    base.close()
+    return spent

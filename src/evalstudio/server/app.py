@@ -1,0 +1,118 @@
+"""The app: all routes under ``/api``, the UI beside them, and the layers around both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from ..version import __version__
+from . import errors
+from .bodies import BoundedBody, JsonRoute
+from .envelope import Envelope
+from .policy import ServerPolicy
+from .routes import (
+    connectors,
+    evals,
+    evaluations,
+    events,
+    executions,
+    feedback,
+    personas,
+    runs,
+    scenarios,
+    stats,
+    system,
+    types,
+)
+from .security import Guard
+from .static import Site
+
+if TYPE_CHECKING:
+    from .studio import Studio
+
+_ROUTES = (
+    system,
+    types,
+    connectors,
+    personas,
+    scenarios,
+    evals,
+    executions,
+    runs,
+    evaluations,
+    feedback,
+    stats,
+    events,
+)
+_ABOUT = """Evaluates AI agents: live conversations and recorded responses.
+
+Errors are `{"error": {"code", "message", "details"}}` everywhere. Lists are pages: pass `cursor` on to read
+on. Edits take `If-Match` with the `ETag` that was read; creates take an `Idempotency-Key`.
+"""
+
+
+def create_app(
+    studio: Studio | None = None, policy: ServerPolicy | None = None, *, web: bool = True
+) -> FastAPI:
+    """The app for an open project. Without one it can only describe itself."""
+    settled = policy or (studio.policy if studio else ServerPolicy())
+    app = FastAPI(
+        title="EvalStudio",
+        version=__version__,
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        redirect_slashes=False,
+        lifespan=_lifespan,
+        middleware=[
+            Middleware(Envelope),
+            Middleware(Guard, policy=settled),
+            Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4),
+            Middleware(BoundedBody, most=settled.largest_body),
+        ],
+    )
+    app.state.studio = studio
+    errors.install(app)
+    api = APIRouter(prefix="/api", route_class=JsonRoute)
+    for module in _ROUTES:
+        module.router.route_class = JsonRoute
+        api.include_router(module.router)
+    app.include_router(api)
+    if web:
+        app.add_route("/{path:path}", Site().answer, methods=["GET", "HEAD"], include_in_schema=False)
+    app.openapi = lambda: openapi_of(app)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
+    studio: Studio | None = app.state.studio
+    if studio is not None:
+        studio.processing.start()
+    try:
+        yield
+    finally:
+        if studio is not None:
+            await studio.hub.close()
+            await studio.processing.stop()
+
+
+def openapi_of(app: FastAPI) -> dict[str, Any]:
+    """The API's description of itself."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schema["components"]["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer", "description": "Needed where a token is set"}
+        }
+        schema["security"] = [{"token": []}, {}]
+        app.openapi_schema = schema
+    return app.openapi_schema

@@ -1,0 +1,174 @@
+"""Live events: one reader of the database per process, fanned out to any number of listeners.
+
+Every listener has a bounded queue. One that cannot keep up is let go; it comes back with the id of the
+last event it saw and misses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import orjson
+
+from ..project.entities import iso
+from ..storage.contract import Event, Store
+from ..storage.errors import StorageError
+
+log = logging.getLogger("evalstudio")
+
+HEARTBEAT_SECONDS = 15.0
+_QUEUED = 1000
+_PAGE = 500
+_WAIT_SECONDS = 5.0
+_AFTER_FAILURE_SECONDS = 1.0
+
+HEARTBEAT = b": still here\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events a listener wants."""
+
+    execution_id: str | None = None
+    run_id: str | None = None
+
+    def matches(self, event: Event) -> bool:
+        return (self.execution_id is None or event.execution_id == self.execution_id) and (
+            self.run_id is None or event.run_id == self.run_id
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One client's place in the fan-out. ``lost`` is set once it could not keep up."""
+
+    wanted: Wanted
+    queue: asyncio.Queue[tuple[int, bytes] | None] = field(
+        default_factory=lambda: asyncio.Queue[tuple[int, bytes] | None](_QUEUED + 1)
+    )
+    lost: bool = False
+
+    def offer(self, event: Event, frame: bytes) -> None:
+        if self.lost or not self.wanted.matches(event):
+            return
+        if self.queue.qsize() >= _QUEUED:
+            self.let_go()
+        else:
+            self.queue.put_nowait((event.id, frame))
+
+    def let_go(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self.queue.put_nowait(None)
+
+
+class EventHub:
+    """Reads events once and hands them to all listeners."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._listeners: set[Listener] = set()
+        self._reader: asyncio.Task[None] | None = None
+        self._position = 0
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    async def listen(self, after: int | None, wanted: Wanted) -> AsyncIterator[bytes]:
+        """Frames of events after an id, or from now on; heartbeats while nothing happens."""
+        newest = await self._store.last_event_id()
+        if after is None or after > newest:
+            # An id from the future belongs to another database.
+            after = newest
+        else:
+            async for event in self._kept(after, wanted):
+                after = event.id
+                yield frame_of(event)
+        await self._start(after)
+        listener = Listener(wanted)
+        self._listeners.add(listener)
+        try:
+            # What was told between the last page and this moment; later events are in the queue.
+            async for event in self._kept(after, wanted, until=self._position):
+                after = event.id
+                yield frame_of(event)
+            async for frame in _frames(listener, after):
+                yield frame
+        finally:
+            self._listeners.discard(listener)
+
+    async def close(self) -> None:
+        """Let everybody go; they come back when the server does."""
+        self._closed = True
+        for listener in self._listeners:
+            listener.let_go()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _kept(self, after: int, wanted: Wanted, until: int | None = None) -> AsyncIterator[Event]:
+        while until is None or after < until:
+            page = await self._store.events(
+                after, execution_id=wanted.execution_id, run_id=wanted.run_id, limit=_PAGE
+            )
+            for event in page:
+                if until is not None and event.id > until:
+                    return
+                yield event
+            if len(page) < _PAGE:
+                return
+            after = page[-1].id
+
+    async def _start(self, at: int) -> None:
+        if self._closed:
+            raise StorageError("The server is stopping.")
+        if self._reader is None or self._reader.done():
+            self._position = max(self._position, at)
+            self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                await self._store.wait_for_events(self._position, _WAIT_SECONDS)
+                events = await self._store.events(self._position, limit=_PAGE)
+            except StorageError as error:
+                log.warning("Events could not be read: %s", error)
+                await asyncio.sleep(_AFTER_FAILURE_SECONDS)
+                continue
+            for event in events:
+                frame = frame_of(event)
+                self._position = event.id
+                for listener in self._listeners:
+                    listener.offer(event, frame)
+
+
+async def _frames(listener: Listener, after: int) -> AsyncIterator[bytes]:
+    while True:
+        item: tuple[int, bytes] | None = (0, HEARTBEAT)
+        with suppress(TimeoutError):
+            item = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_SECONDS)
+        if item is None:
+            return
+        if item[0] == 0 or item[0] > after:
+            yield item[1]
+
+
+def frame_of(event: Event) -> bytes:
+    """An event as it goes over the wire."""
+    data = orjson.dumps(
+        {
+            "id": event.id,
+            "kind": event.kind,
+            "executionId": event.execution_id,
+            "runId": event.run_id,
+            "at": iso(event.at),
+            "body": event.body,
+        }
+    )
+    return b"id: %d\ndata: %s\n\n" % (event.id, data)

@@ -1,0 +1,89 @@
+"""``/api/evaluations``: scoring what an agent already said."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query
+
+from ...evaluators.aggregate import Outcome
+from ...evaluators.records import EvaluationInput
+from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
+from ...storage.contract import Filters, Page
+from ..errors import refusals
+from ..paging import PagingDep, PeriodDep, Shown
+from ..shapes.base import Identity, PageOf, Text
+from ..shapes.scoring import (
+    EvaluationResultJson,
+    EvaluationSummary,
+    Scored,
+    ScoreMany,
+    ScoreOne,
+    ScoringConfig,
+)
+from ..studio import Studio, StudioDep
+
+router = APIRouter(prefix="/evaluations", tags=["evaluations"])
+
+_AT_ONCE = 8
+
+
+@router.get("", operation_id="listEvaluations", responses=refusals())
+async def list_evaluations(
+    studio: StudioDep,
+    paging: PagingDep,
+    period: PeriodDep,
+    agent_id: Annotated[Text | None, Query(alias="agentId")] = None,
+    session_id: Annotated[Text | None, Query(alias="sessionId")] = None,
+    outcome: Outcome | None = None,
+) -> PageOf[EvaluationSummary]:
+    """Recorded evaluations in short, newest first."""
+    filters = Filters(
+        agent_id=agent_id, session_id=session_id, outcome=outcome, since=period.since, until=period.until
+    )
+    page = await studio.store.evaluations(filters, cursor=paging.cursor, limit=paging.limit)
+    items = [EvaluationSummary.model_validate(item) for item in page.items]
+    return Shown[EvaluationSummary].of(Page(items, page.cursor))
+
+
+@router.post("", operation_id="createEvaluation", status_code=201, responses=refusals(413, 415))
+async def create(studio: StudioDep, body: ScoreOne) -> EvaluationResultJson:
+    """Score one recorded response and keep the result."""
+    return await _score(studio, _runner(studio, body.config), body.input)
+
+
+@router.post("/batch", operation_id="createEvaluations", status_code=201, responses=refusals(413, 415))
+async def create_many(studio: StudioDep, body: ScoreMany) -> Scored:
+    """Score recorded responses with the same evaluators and keep the results."""
+    runner = _runner(studio, body.config)
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def score(record: EvaluationInput) -> EvaluationResultJson:
+        async with room:
+            return await _score(studio, runner, record)
+
+    return Scored.model_construct(items=await asyncio.gather(*map(score, body.inputs)))
+
+
+@router.get("/{id}", operation_id="getEvaluation", responses=refusals(404))
+async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:  # noqa: A002
+    """A recorded evaluation with all of its results."""
+    return cast(EvaluationResultJson, await studio.store.evaluation(id))
+
+
+def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
+    workspace = studio.workspace
+    services = workspace.services()
+    return EvaluationRunner(
+        config.model_dump(by_alias=True, exclude_unset=True),
+        registry=workspace.registry,
+        llm=services.llm,
+        embedder=services.embedder,
+    )
+
+
+async def _score(studio: Studio, runner: EvaluationRunner, record: EvaluationInput) -> EvaluationResultJson:
+    result: AggregatedEvaluationResult = await runner.run(record)
+    kept = await studio.store.evaluation(await studio.store.save_evaluation(result))
+    return cast(EvaluationResultJson, kept)

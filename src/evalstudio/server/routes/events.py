@@ -1,0 +1,54 @@
+"""``/api/events``: what happens, as it happens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+
+from ..errors import refusals
+from ..hub import Wanted
+from ..shapes.base import Identity
+from ..shapes.system import EventJson
+from ..streaming import EventStream
+from ..studio import StudioDep
+
+router = APIRouter(tags=["events"])
+
+_STREAM: dict[str, Any] = {
+    "description": "A stream of server-sent events. Each one's data is an EventJson, its id the event's id.",
+    "model": EventJson,
+    "content": {
+        "text/event-stream": {
+            "schema": {"type": "string"},
+            "example": 'id: 42\ndata: {"id":42,"kind":"run.finished","executionId":"01k","runId":"01m",'
+            '"at":"2026-01-01T00:00:00.000Z","body":{"outcome":"pass"}}\n\n',
+        }
+    },
+}
+LargestId = 2**53
+
+
+@router.get(
+    "/events", operation_id="streamEvents", response_class=Response, responses={200: _STREAM, **refusals()}
+)
+async def stream(
+    studio: StudioDep,
+    execution_id: Annotated[Identity | None, Query(alias="executionId")] = None,
+    run_id: Annotated[Identity | None, Query(alias="runId")] = None,
+    after: Annotated[
+        int | None, Query(ge=0, le=LargestId, description="Begin after this event; else with the next one")
+    ] = None,
+    last_event_id: Annotated[
+        int | None,
+        Header(
+            alias="Last-Event-ID",
+            ge=0,
+            le=LargestId,
+            description="Where a stream broke off; browsers send it by themselves",
+        ),
+    ] = None,
+) -> EventStream:
+    """Follow executions and runs. Whoever comes back with Last-Event-ID misses nothing."""
+    begin = last_event_id if last_event_id is not None else after
+    return EventStream(studio.hub.listen(begin, Wanted(execution_id, run_id)))

@@ -1,0 +1,35 @@
+"""``/api/feedback``: what people say about runs and evaluations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from ..errors import ApiError, refusals
+from ..shapes.base import Identity
+from ..shapes.scoring import Feedback, NewFeedback
+from ..studio import StudioDep
+
+router = APIRouter(prefix="/feedback", tags=["feedback"])
+
+
+@router.get("", operation_id="listFeedback", responses=refusals())
+async def list_feedback(
+    studio: StudioDep,
+    run_id: Annotated[Identity | None, Query(alias="runId")] = None,
+    evaluation_id: Annotated[Identity | None, Query(alias="evaluationId")] = None,
+) -> list[Feedback]:
+    """What was said about one run or one evaluation, oldest first."""
+    if (run_id is None) == (evaluation_id is None):
+        raise ApiError(422, "give runId or evaluationId, one of them")
+    found = await studio.store.feedback(run_id=run_id, evaluation_id=evaluation_id)
+    return [Feedback.model_validate(item) for item in found]
+
+
+@router.post("", operation_id="createFeedback", status_code=201, responses=refusals(404, 413, 415))
+async def create_feedback(studio: StudioDep, body: NewFeedback) -> Feedback:
+    """Say something about a run or an evaluation."""
+    said = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"run_id", "evaluation_id"})
+    kept = await studio.store.add_feedback(said, run_id=body.run_id, evaluation_id=body.evaluation_id)
+    return Feedback.model_validate(kept)

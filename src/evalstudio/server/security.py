@@ -1,0 +1,208 @@
+"""Which requests are refused before anything looks at them, and the headers every answer carries.
+
+The decision is one pure function of the request and the policy; the middleware is a thin shell around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .errors import error_response
+from .policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy, host_of
+from .sessions import COOKIE, shows_token
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Answered without a token: they tell nothing about the project.
+OPEN_PATHS = frozenset({"/api/health", "/api/ready", "/api/session"})
+_WRONG_TOKENS = 10
+_WRONG_SECONDS = 60.0
+_MOST_CALLERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request goes no further."""
+
+    status: int
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the decision looks at."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    header_bytes: int = 0
+    header_count: int = 0
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def is_api(self) -> bool:
+        return self.path == "/api" or self.path.startswith("/api/")
+
+    @property
+    def has_body(self) -> bool:
+        return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
+
+
+def asked_of(scope: Scope) -> Asked:
+    raw: list[tuple[bytes, bytes]] = scope["headers"]
+    found: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]}; {text}" if key == "cookie" and key in found else found.get(key, text)
+    hosts = tuple(value.decode("latin-1") for name, value in raw if name.lower() == b"host")
+    size = sum(len(name) + len(value) + 4 for name, value in raw)
+    return Asked(scope["method"], scope["path"], found, size, len(raw), hosts)
+
+
+def refuse(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+    """Why this request is refused, or nothing."""
+    if asked.header_bytes > LARGEST_HEADERS or asked.header_count > MOST_HEADERS:
+        return Refusal(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes or too many.")
+    if len(asked.hosts) != 1 or not policy.allows_host(asked.hosts[0]):
+        return Refusal(
+            403, "This host name is not one of this server's. Add it to allowedHosts in the config file."
+        )
+    return (
+        _cross_site(asked) or _too_large(asked, policy) or _not_json(asked) or _without_token(asked, policy)
+    )
+
+
+def _cross_site(asked: Asked) -> Refusal | None:
+    """Browsers say where a request comes from; other programs say nothing and bring no cookie."""
+    if asked.method in SAFE_METHODS and not asked.is_api:
+        return None
+    site = asked.headers.get("sec-fetch-site")
+    origin = asked.headers.get("origin")
+    foreign = site is not None and site not in ("same-origin", "none")
+    if origin is not None:
+        foreign = foreign or not _is_own(origin, asked.hosts[0])
+    return Refusal(403, "Requests from other sites are refused.") if foreign else None
+
+
+def _is_own(origin: str, host: str) -> bool:
+    scheme, found, rest = origin.partition("://")
+    if not found or scheme not in ("http", "https"):
+        return False
+    default = ":443" if scheme == "https" else ":80"
+    return rest.lower().removesuffix(default) == host.strip().lower().removesuffix(default)
+
+
+def _too_large(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+    given = asked.headers.get("content-length", "0")
+    if given.isdecimal() and int(given[:20]) > policy.largest_body:
+        return Refusal(413, f"The body is larger than {policy.largest_body:,} bytes.")
+    return None
+
+
+def _not_json(asked: Asked) -> Refusal | None:
+    kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if asked.is_api and asked.has_body and kind != "application/json":
+        return Refusal(415, "Bodies are JSON: send Content-Type: application/json.")
+    return None
+
+
+def _without_token(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+    if policy.token is None or not asked.is_api or asked.path in OPEN_PATHS:
+        return None
+    if shows_token(policy.token, asked.headers.get("authorization"), session_cookie(asked.headers)):
+        return None
+    return Refusal(
+        401,
+        "A token is needed: send it as Authorization: Bearer …, or log in.",
+        {"WWW-Authenticate": 'Bearer realm="evalstudio"'},
+    )
+
+
+def session_cookie(headers: Mapping[str, str]) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+class WrongTokens:
+    """Counts wrong tokens per caller, so that nobody can go on guessing."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[float]] = {}
+
+    def must_wait(self, caller: str) -> float | None:
+        recent = [
+            moment for moment in self._seen.get(caller, ()) if moment > time.monotonic() - _WRONG_SECONDS
+        ]
+        if len(recent) < _WRONG_TOKENS:
+            return None
+        return _WRONG_SECONDS - (time.monotonic() - recent[-_WRONG_TOKENS])
+
+    def add(self, caller: str) -> None:
+        if caller not in self._seen and len(self._seen) >= _MOST_CALLERS:
+            self._seen.pop(next(iter(self._seen)))
+        self._seen[caller] = [*self._seen.get(caller, [])[-_WRONG_TOKENS:], time.monotonic()]
+
+
+class Guard:
+    """The middleware: refuses what must be refused and lets the rest through."""
+
+    def __init__(self, app: ASGIApp, policy: ServerPolicy) -> None:
+        self._app = app
+        self._policy = policy
+        self._wrong = WrongTokens()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        asked = asked_of(scope)
+        refusal = refuse(asked, self._policy) or self._too_often(asked, scope)
+        if refusal is None:
+            await self._app(scope, receive, self._watched(asked, scope, send))
+            return
+        if refusal.status == 401 and _offers_token(asked):
+            refusal = self._too_often(asked, scope, force=True) or refusal
+            self._wrong.add(_caller(scope))
+        await error_response(refusal.status, refusal.message, headers=refusal.headers)(scope, receive, send)
+
+    def _too_often(self, asked: Asked, scope: Scope, *, force: bool = False) -> Refusal | None:
+        logging_in = asked.path == "/api/session" and asked.method == "POST"
+        if self._policy.token is None or not (logging_in or force):
+            return None
+        wait = self._wrong.must_wait(_caller(scope))
+        if wait is None:
+            return None
+        return Refusal(429, "Too many wrong tokens; wait a while.", {"Retry-After": str(int(wait) + 1)})
+
+    def _watched(self, asked: Asked, scope: Scope, send: Send) -> Send:
+        """Logging in with a wrong token is only known from the answer."""
+        if asked.path != "/api/session" or asked.method != "POST":
+            return send
+
+        async def watched(message: Mapping[str, object]) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                self._wrong.add(_caller(scope))
+            await send(dict(message))
+
+        return watched
+
+
+def _offers_token(asked: Asked) -> bool:
+    return "authorization" in asked.headers
+
+
+def _caller(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+__all__ = ["Asked", "Guard", "Refusal", "WrongTokens", "asked_of", "host_of", "refuse", "session_cookie"]

@@ -1,0 +1,124 @@
+"""What the server says about itself and about what is registered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from ...evaluators.contract import Gate, Kind
+from ...project.entities import Moment
+from .base import Shape
+
+
+class EvaluatorType(Shape):
+    """A kind of evaluator that scenarios can use."""
+
+    type: str = Field(examples=["tool-call-count"])
+    label: str = Field(examples=["Tool Call Count"])
+    description: str
+    kind: Kind
+    gate: Gate
+    config_schema: dict[str, Any] = Field(description="JSON Schema of its config")
+    builtin: bool
+    source: str = Field(description="built-in, or the plugin it comes from")
+
+
+class ConnectorType(Shape):
+    """A kind of connector."""
+
+    type: str = Field(examples=["http"])
+    label: str = Field(examples=["HTTP"])
+    description: str
+    config_schema: dict[str, Any] = Field(description="JSON Schema of its config")
+    builtin: bool
+    source: str = Field(description="built-in, or the plugin it comes from")
+
+
+class LoadedPlugin(Shape):
+    """A plugin and the types it brought."""
+
+    name: str
+    path: str | None
+    evaluators: list[str]
+    connectors: list[str]
+
+
+class ModelProvider(Shape):
+    """A model provider of the project's config."""
+
+    name: str = Field(examples=["openai"])
+    address: str | None = Field(description="Where it is reached; null for the provider's own")
+    is_default: bool
+    has_key: bool = Field(description="Whether a key is set here, or none is needed")
+
+
+class Models(Shape):
+    """Which model plays which part."""
+
+    evaluation: str | None
+    persona: str | None
+    embedding: str
+
+
+class Providers(Shape):
+    """The model providers of the project."""
+
+    items: list[ModelProvider]
+    models: Models | None
+
+
+class ProcessorStatus(Shape):
+    """The run processor of this server."""
+
+    enabled: bool
+    running: bool
+    problem: str | None = None
+
+
+class Status(Shape):
+    """The project and the server that serves it."""
+
+    name: str | None
+    version: str
+    storage: Literal["sqlite", "postgres"]
+    has_model: bool
+    token_required: bool
+    processor: ProcessorStatus
+    queued: bool = Field(description="Whether runs are waiting")
+
+
+class Health(Shape):
+    """The server is there."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Shape):
+    """The server can do its work."""
+
+    status: Literal["ready"] = "ready"
+
+
+class Credentials(Shape):
+    """What logging in takes."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class Session(Shape):
+    """Whether a token is needed here, and whether this caller has shown it."""
+
+    required: bool
+    authenticated: bool
+
+
+class EventJson(Shape):
+    """One event of the stream; it is the data of a server-sent event that carries the same id."""
+
+    id: int
+    kind: str = Field(examples=["run.finished"])
+    execution_id: str | None
+    run_id: str | None
+    at: Moment
+    body: dict[str, Any]

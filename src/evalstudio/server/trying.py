@@ -1,0 +1,43 @@
+"""Trying one scenario against one connector, as one of its personas and with one of its cases if wished."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from ..configs import closest
+from ..execution.starting import Order
+from ..project.cases import cases_of
+from ..project.entities import StoredConnector, StoredScenario
+from ..storage.contract import DefinitionKind
+from ..storage.errors import NotFound
+from .errors import ApiError
+from .shapes.running import StartRun
+from .studio import Studio
+
+
+async def order_for(studio: Studio, body: StartRun) -> Order:
+    scenario = cast(StoredScenario, await _wanted(studio, "scenario", "scenarioId", body.scenario_id))
+    connector = cast(StoredConnector, await _wanted(studio, "connector", "connectorId", body.connector_id))
+    if body.persona_id is not None:
+        await _wanted(studio, "persona", "personaId", body.persona_id)
+        scenario = scenario.model_copy(update={"persona_ids": [body.persona_id]})
+    if body.case_name is not None:
+        scenario = await _with_case(studio, scenario, body.case_name)
+    return Order([scenario], [connector], body.repetitions, trigger="try", labels=body.labels)
+
+
+async def _wanted(studio: Studio, kind: DefinitionKind, field: str, wanted: str) -> object:
+    try:
+        return await studio.store.get(kind, wanted)
+    except NotFound as error:
+        raise ApiError(422, f"{field}: {error}") from None
+
+
+async def _with_case(studio: Studio, scenario: StoredScenario, name: str) -> StoredScenario:
+    cases = await asyncio.to_thread(cases_of, scenario, studio.workspace.folder)
+    found = [case for number, case in enumerate(cases, 1) if (case.name or f"case {number}") == name]
+    if not found:
+        names = [case.name or f"case {number}" for number, case in enumerate(cases, 1)]
+        raise ApiError(422, f'caseName: the scenario has no case "{name}"{closest(name, names)}')
+    return scenario.model_copy(update={"cases": [found[0].model_copy(update={"name": name})]})

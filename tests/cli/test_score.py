@@ -1,0 +1,243 @@
+"""``evalstudio score``: what it prints, how it ends, and what it shows on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support.command_line import COMMAND, evalstudio
+from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, Said, command, rows
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "scoring"
+SLOW = """
+import time
+from evalstudio import define_evaluator
+
+@define_evaluator
+def slow(ctx) -> bool:
+    time.sleep(0.02)
+    return True
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.plan()
+    made.dataset(rows(20))
+    return made
+
+
+def score(folder: Folder, capsys: pytest.CaptureFixture[str], *more: str | Path) -> Said:
+    return command(capsys, "score", folder.path / "records.jsonl", "-c", folder.path / "plan.json", *more)
+
+
+def test_the_example_prints_a_table_and_misses_its_threshold(tmp_path: Path) -> None:
+    said = evalstudio(
+        "score", "records.jsonl", "-c", "plan.yaml", "-o", str(tmp_path / "r.jsonl"), cwd=EXAMPLE
+    )
+    assert said.returncode == 1
+    assert re.search(r"polite +0\.833 +6 +100% +0 ", said.stdout)
+    assert re.search(r"helpful +0\.500 +2 +33% +0 ", said.stdout)
+    assert "6 records: overall 0.715 (4 pass, 2 fail, 0 error)" in said.stdout
+    assert '"polite" must be at least 0.9; it is 0.833.' in said.stderr
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 6
+
+
+def test_json_is_the_whole_summary_and_nothing_else(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = score(folder, capsys, "--json")
+    shown = json.loads(said.out)
+    assert (said.code, said.err) == (0, "")
+    assert shown["records"] == 20
+    assert shown["criteria"]["ok"] == {
+        "mean": 1.0,
+        "n": 20,
+        "coverage": 1.0,
+        "errors": 0,
+        "histogram": [0] * 9 + [20],
+    }
+    assert sum(shown["criteria"]["close"]["histogram"]) == 20
+
+
+def test_errors_and_missing_scores_are_shown_and_counted(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.dataset([{"response": "hello"}] * 3 + [{"response": "hello", "groundTruth": "hello"}])
+    said = score(folder, capsys)
+    assert said.code == 0
+    assert re.search(r"close +1\.000 +1 +25% +3 ", said.out)
+    assert '3 × no text at "groundTruth"' in said.out
+    assert "4 records: overall 1.000 (1 pass, 0 fail, 3 error)" in said.out
+    folder.dataset([{"response": "hello"}])
+    assert re.search(r"close +- +0 +0% +1", score(folder, capsys).out)
+    assert json.loads(score(folder, capsys, "--json").out)["criteria"]["close"]["n"] == 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "options", "code"),
+    [
+        ({}, [], 0),
+        ({}, ["--fail-under", "0.5"], 0),
+        ({}, ["--fail-under", "1"], 1),
+        ({"failUnder": 1}, [], 1),
+        ({"failUnder": 1}, ["--fail-under", "0.1"], 0),
+        ({"thresholds": {"ok": 1}}, [], 0),
+        ({"thresholds": {"close": 0.99}}, [], 1),
+        ({"thresholds": {"unscored": 0}, "criteria": [{"name": "unscored"}]}, [], 1),
+    ],
+)
+def test_scores_below_the_bar_end_with_1(
+    folder: Folder, capsys: pytest.CaptureFixture[str], plan: dict[str, object], options: list[str], code: int
+) -> None:
+    folder.plan({**PLAN, **plan})
+    said = score(folder, capsys, *options)
+    assert said.code == code
+    assert ("must be at least" in said.err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--sample", "lots"], "is not a share"),
+        (["--sample", "0%"], "must be more than nothing"),
+        (["--sample", "101%"], "at most 100%"),
+        (["--sample", "nan"], "must be more than nothing"),
+        (["--resume"], "--resume needs --output"),
+        (["--limit", "0"], "--limit"),
+        (["--workers", "0"], "--workers"),
+        (["--fail-under", "2"], "--fail-under"),
+        (["--only", "nothing-like-it"], "leave no evaluator"),
+        (["--config", "missing.json"], "missing.json"),
+    ],
+)
+def test_options_that_make_no_sense_end_with_2(
+    folder: Folder, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    said = score(folder, capsys, *options)
+    assert said.code == 2
+    assert words in re.sub(r"\x1b\[[0-9;]*m", "", said.err)
+
+
+@pytest.mark.parametrize("share", ["25%", "0.25", " 25 %".replace(" ", "")])
+def test_a_sample_says_how_much_it_left_out(
+    folder: Folder, capsys: pytest.CaptureFixture[str], share: str
+) -> None:
+    folder.dataset(rows(400))
+    said = score(folder, capsys, "--sample", share, "--json")
+    shown = json.loads(said.out)
+    assert 60 < shown["records"] < 140
+    assert shown["records"] + shown["notSampled"] == 400
+    assert (
+        f"{shown['notSampled']:,} records are not in the sample"
+        in score(folder, capsys, "--sample", share).out
+    )
+
+
+def test_only_fast_leaves_out_the_rest(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.plan({**PLAN, "evaluators": [*PLAN["evaluators"], {"type": "criteria-judge"}]})
+    assert score(folder, capsys).code == 2
+    assert score(folder, capsys, "--only", "fast").code == 0
+
+
+def test_a_resumed_run_says_so(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    score(folder, capsys, "-o", folder.output, "--limit", "5")
+    said = score(folder, capsys, "-o", folder.output, "--resume")
+    assert "20 records" in said.out
+    assert "5 of them were scored before this run" in said.out
+
+
+def test_an_output_that_cannot_be_written_ends_with_2(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.path / "plain").write_text("")
+    for target in (folder.path, folder.path / "plain" / "r.jsonl"):
+        said = score(folder, capsys, "-o", target)
+        assert said.code == 2
+        assert f"{target}: cannot be written" in said.err
+
+
+def test_a_full_disk_ends_with_2_and_says_how_to_go_on(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = folder.path / "full.jsonl"
+    output.symlink_to("/dev/full")
+    said = score(folder, capsys, "-o", output)
+    assert said.code == 2
+    assert "No space left on device" in said.err
+    assert "--resume" in said.err
+
+
+def test_folders_of_the_output_are_made(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score(folder, capsys, "-o", folder.path / "a" / "b" / "r.jsonl").code == 0
+
+
+def test_plugins_of_the_project_are_found_beside_the_plan(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.path / "slow.py").write_text(SLOW)
+    (folder.path / "evalstudio.config.json").write_text(json.dumps({"plugins": ["./slow.py"]}))
+    folder.plan({**LENGTH_PLAN, "evaluators": [{"type": "slow"}]})
+    assert score(folder, capsys, "--limit", "2").code == 0
+
+
+# -- progress
+
+
+def on_a_terminal(folder: Folder, *more: str) -> str:
+    """What the command shows on a terminal while it works."""
+    leader, follower = pty.openpty()
+    running = subprocess.Popen(
+        [COMMAND, "score", "records.jsonl", "-c", "plan.json", *more],
+        cwd=folder.path,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=follower,
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    running.communicate(timeout=30)
+    os.close(leader)
+    return shown.decode(errors="replace")
+
+
+def slow_folder(folder: Folder) -> None:
+    (folder.path / "slow.py").write_text(SLOW)
+    folder.plan({**LENGTH_PLAN, "plugins": ["./slow.py"], "evaluators": [{"type": "slow"}], "concurrency": 1})
+    folder.dataset({**row, "prompt": "x" * 2000} for row in rows(120))
+
+
+def test_a_terminal_shows_the_rate_and_the_time_left(folder: Folder) -> None:
+    slow_folder(folder)
+    shown = on_a_terminal(folder)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    assert re.search(r"\d+ records, \d+/s", plain)
+    assert re.search(r"0:00:0\d", plain)
+    assert "\r" in shown
+
+
+def test_nothing_is_shown_where_nobody_looks(folder: Folder) -> None:
+    slow_folder(folder)
+    said = evalstudio("score", "records.jsonl", "-c", "plan.json", "--limit", "60", cwd=folder.path)
+    assert said.returncode == 0
+    assert said.stderr == ""
+    assert "\r" not in said.stdout
+
+
+def test_json_on_a_terminal_is_not_disturbed_by_a_bar(folder: Folder) -> None:
+    slow_folder(folder)
+    assert on_a_terminal(folder, "--json", "--limit", "40") == ""

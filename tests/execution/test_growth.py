@@ -1,0 +1,62 @@
+"""A project that has run for long costs no more per run than a new one."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.projects import make_project, scripted
+
+from evalstudio.execution.applying import apply_files
+from evalstudio.execution.session import work_off
+from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.execution.workspace import Workspace, open_workspace
+from evalstudio.project.entities import StoredEval
+
+ROUNDS = 3
+
+
+async def execute(workspace: Workspace, runs: int) -> float:
+    """CPU seconds per run of an execution."""
+    wanted = await workspace.store.find("eval", "all")
+    assert isinstance(wanted, StoredEval)
+    order = await order_of(workspace, wanted, repetitions=runs)
+    start = time.process_time()
+    execution = await start_execution(workspace, order)
+    done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=50)
+    assert done.counts.passed == runs
+    return (time.process_time() - start) / runs
+
+
+async def grow(folder: Path, sizes: tuple[int, int], batch: int) -> tuple[float, float, int]:
+    """The best CPU per run around two sizes, and by how many kilobytes the process grew in between."""
+    config = make_project(folder, [scripted("s", "hello")])
+    async with open_workspace(config) as workspace:
+        await apply_files(workspace, [folder / "evals.json"])
+        stored, costs, memory = 0, list[float](), list[int]()
+        for size in sizes:
+            while stored < size:
+                step = min(1000, size - stored)
+                await execute(workspace, step)
+                stored += step
+            costs.append(min([await execute(workspace, batch) for _ in range(ROUNDS)]))
+            stored += ROUNDS * batch
+            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return costs[0], costs[1], memory[1] - memory[0]
+
+
+async def test_two_thousand_stored_runs_cost_about_as_much_as_a_hundred(tmp_path: Path) -> None:
+    small, large, _ = await grow(tmp_path, (100, 2_000), 200)
+    assert large <= 1.5 * small
+
+
+@pytest.mark.soak
+async def test_ten_thousand_stored_runs_cost_as_much_as_a_hundred(tmp_path: Path) -> None:
+    small, large, kilobytes = await grow(tmp_path, (100, 10_000), 400)
+    print(f"\nCPU per run: {small * 1e3:.2f} ms at 100 stored, {large * 1e3:.2f} ms at 10,000", end="")
+    print(f" ({large / small:.2f} ×), memory grew by {kilobytes / 1024:.0f} MB")
+    assert large <= 1.2 * small
+    assert kilobytes < 50_000
