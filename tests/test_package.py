@@ -11,6 +11,7 @@ import evalstudio
 
 PROMISED = {
     "AggregatedEvaluationResult",
+    "Client",
     "ConnectorContext",
     "ConnectorError",
     "ConnectorResponse",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .client import Client
     from .connectors.contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
     from .conversation.definitions import Persona, Scenario
     from .conversation.library import run_scenario, run_scenario_sync
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AggregatedEvaluationResult": "scoring.runner",
+    "Client": "client",
     "ConnectorContext": "connectors.contract",
     "ConnectorError": "connectors.contract",
     "ConnectorResponse": "connectors.contract",
@@ -70,6 +72,7 @@ _HOME = {
 
 __all__ = [
     "AggregatedEvaluationResult",
+    "Client",
     "ConnectorContext",
     "ConnectorError",
     "ConnectorResponse",

@@ -88,7 +88,18 @@ class ConfigShape:
         try:
             return model.model_validate(given)
         except ValidationError as error:
-            raise InvalidConfig(what, readable(error)) from None
+            raise InvalidConfig(what, _with_known_keys(model, error)) from None
+
+
+def _with_known_keys(model: type[BaseModel], error: ValidationError) -> list[tuple[str, str]]:
+    """The errors, an unknown key of the config itself with those that are known."""
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    return [
+        (path, f"unknown key{closest(path, known) or f'; known are {_listed(set(known))}'}")
+        if item["type"] == "extra_forbidden" and len(item["loc"]) == 1
+        else (path, message)
+        for item, (path, message) in zip(error.errors(), readable(error), strict=True)
+    ]
 
 
 def readable(error: ValidationError) -> list[tuple[str, str]]:

@@ -142,8 +142,7 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -
     with pytest.raises(ConfigError) as caught:
         plan_changes(EMPTY, documents(text), around)
     assert str(caught.value) == (
-        '1 problem:\n  p.yaml:17: eval "All": scenarios[0]: there is no scenario called "Helo"; '
-        "did you mean Hello?"
+        'p.yaml:17: eval "All": scenarios[0]: there is no scenario called "Helo"; did you mean Hello?'
     )
 
 

@@ -239,7 +239,7 @@ class TestMistakesAreNamedByFileAndLine:
     def test_in_an_evaluators_entry(self, tmp_path: Path, entry: str, expected: str) -> None:
         found = complaint(tmp_path, a__yaml=f"kind: scenario\nname: S\nevaluators:\n{entry}\n")
         assert expected in found
-        assert found.startswith("1 problem:")
+        assert "problems:" not in found
 
     def test_a_scenario_nothing_judges(self, tmp_path: Path) -> None:
         assert 'scenario "S": nothing judges this scenario' in complaint(
@@ -265,7 +265,7 @@ class TestMistakesAreNamedByFileAndLine:
 
     def test_the_same_name_in_two_files_in_any_case(self, tmp_path: Path) -> None:
         found = complaint(tmp_path, a__yaml=PERSONA, b__yaml="\nkind: persona\nname: ANA\n")
-        assert found == '1 problem:\n  b.yaml:2: persona "ANA": is also defined at a.yaml:1'
+        assert found == 'b.yaml:2: persona "ANA": is also defined at a.yaml:1'
 
     def test_the_value_of_a_secret_is_not_repeated(self, tmp_path: Path) -> None:
         text = "kind: connector\nname: C\ntype: http\nheaders: {Authorization: 12345678}\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, rows
 
 from evalstudio.scoring import streaming
-from evalstudio.scoring.datasets import BadRecord
+from evalstudio.scoring.dataset_files import BadRecord
 from evalstudio.scoring.rows import RowReader, in_sample
 
 
@@ -176,7 +176,7 @@ def test_a_bad_record_after_the_limit_does_not_matter(folder: Folder) -> None:
         folder.score(folder.dataset(content), limit=4)
 
 
-def test_only_chooses_evaluators_on_top_of_the_plan(folder: Folder) -> None:
+def test_only_chooses_among_the_evaluators_of_the_plan(folder: Folder) -> None:
     folder.plan({**PLAN, "evaluators": [*PLAN["evaluators"], {"type": "nlp-accuracy"}]})
     summary = folder.score(folder.dataset(rows(3)), only=["fast"])
     assert summary.records == 3

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.scoring import datasets
+from evalstudio.scoring.dataset_files import BadRecord
 from evalstudio.scoring.datasets import Chunk, read_chunks
 
 GOOD = b'{"id": "a", "response": "hello"}\n'
@@ -387,9 +389,21 @@ def test_the_share_read_grows_to_the_whole(folder: Folder) -> None:
 
 
 def test_a_part_of_a_chunk_keeps_its_lines_and_its_faults() -> None:
-    bad = [datasets.BadRecord("d", line, "x") for line in (3, 9)]
+    bad = [BadRecord("d", line, "x") for line in (3, 9)]
     chunk = Chunk(b"a\nb\nc\nd", [2, 4, 6, 8], bad)
     part = chunk.between(2, 6)
     assert list(part.lines()) == [(4, b"b"), (6, b"c")]
     assert [problem.line for problem in part.bad] == [3]
     assert chunk.last_line == 9
+
+
+@pytest.mark.parametrize("lead", [b"", b"\xef\xbb\xbf"])
+def test_a_pipe_is_a_dataset_too(folder: Folder, lead: bytes) -> None:
+    said = subprocess.run(
+        [COMMAND, "score", "/dev/stdin", "-c", "plan.json", "-o", "/dev/null", "--json"],
+        cwd=folder.path,
+        input=lead + GOOD * 3,
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(said.stdout)["records"] == 3

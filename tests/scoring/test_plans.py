@@ -211,5 +211,5 @@ def test_schemas_are_plain_json(capsys: pytest.CaptureFixture[str], kind: str) -
 
 
 def test_an_unknown_schema_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    said = command(capsys, "schema", "scenario-that-is-not")
+    said = command(capsys, "schema", "nope")
     assert (said.code, "choose one of" in said.err) == (2, True)

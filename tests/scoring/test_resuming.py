@@ -14,7 +14,7 @@ from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.files import ConfigError
-from evalstudio.scoring.datasets import BadRecord
+from evalstudio.scoring.dataset_files import BadRecord
 
 SLOW = """
 import asyncio

@@ -12,12 +12,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from tests.support.postgres import PostgresServer, running_postgres
 
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store
 from evalstudio.storage.schema import metadata
 from evalstudio.storage.store import SqlStore
-from tests.support.postgres import PostgresServer, running_postgres
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> StorageSettings:
         return StorageSettings()
     server: PostgresServer = request.getfixturevalue("postgres")
     dsn: str = request.getfixturevalue("postgres_schema")
-    server.clear(dsn, metadata.tables)
+    server.clear(dsn, [table.name for table in reversed(metadata.sorted_tables)])
     return on_postgres(dsn)
 
 

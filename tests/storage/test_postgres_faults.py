@@ -9,6 +9,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.storage.conftest import on_postgres
+from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.support.postgres import PostgresServer, free_port
+from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution, StoredPersona
@@ -17,15 +21,11 @@ from evalstudio.storage.errors import LeaseLost, StorageError
 from evalstudio.storage.opening import open_store, status
 from evalstudio.storage.schema import metadata
 from evalstudio.storage.store import SqlStore
-from tests.storage.conftest import on_postgres
-from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
-from tests.support.postgres import PostgresServer, free_port
-from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 
 @pytest.fixture
 def dsn(postgres: PostgresServer, postgres_schema: str) -> str:
-    postgres.clear(postgres_schema, metadata.tables)
+    postgres.clear(postgres_schema, [table.name for table in reversed(metadata.sorted_tables)])
     return postgres_schema
 
 
@@ -122,7 +122,7 @@ async def test_everything_else_is_done_once_too_though_the_commit_was_not_heard(
     assert len((await store.evaluations()).items) == 1
     run = (await store.runs()).items[0]
     await unheard(store.add_feedback({"score": 1}, run_id=run.id))
-    assert len(await store.feedback(run_id=run.id)) == 1
+    assert len((await store.feedback(run_id=run.id)).items) == 1
     await unheard(store.cancel(execution_id=execution.id))
     assert (await store.execution(execution.id)).counts.cancelled == 2
     assert proxy.cuts == 7

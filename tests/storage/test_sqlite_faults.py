@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from tests.support.stored_runs import claimed, ending, queued, turn
 
 from evalstudio.messages import Message
 from evalstudio.project.config import StorageSettings
@@ -21,7 +21,6 @@ from evalstudio.storage import sqlite
 from evalstudio.storage.contract import TurnRecord
 from evalstudio.storage.errors import NotFound, StorageError
 from evalstudio.storage.opening import DEFAULT_PATH, open_store, sqlite_path, status
-from tests.support.stored_runs import claimed, ending, queued, turn
 
 SETTINGS = StorageSettings()
 
@@ -32,7 +31,7 @@ def intact(path: Path) -> bool:
 
 
 @pytest.fixture
-def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk with room for the schema and a little more."""
     whole = sqlite.connect
 
@@ -46,7 +45,6 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return engine
 
     monkeypatch.setattr(sqlite, "connect", limited)
-    yield
 
 
 @pytest.mark.usefixtures("small_disk")
@@ -94,7 +92,7 @@ async def test_a_locked_database_is_waited_for_and_then_named(
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "odd.db"
     path.write_bytes(content)
-    with pytest.raises(StorageError, match="odd.db"):
+    with pytest.raises(StorageError, match=r"odd\.db"):
         await open_store(StorageSettings(path="odd.db"), tmp_path)
     assert path.read_bytes() == content
 
@@ -106,7 +104,7 @@ async def test_a_folder_in_the_place_of_the_file_is_said_plainly(tmp_path: Path)
 
 
 _IN_A_READ_ONLY_FOLDER = """
-import asyncio, sys
+import asyncio, os, sys, tempfile
 from pathlib import Path
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import StoredPersona
@@ -114,6 +112,14 @@ from evalstudio.storage.errors import StorageError
 from evalstudio.storage.opening import open_store
 
 async def main():
+    with tempfile.TemporaryDirectory() as elsewhere:
+        async with await open_store(StorageSettings(), Path(elsewhere)):
+            pass
+    if os.getuid() == 0:
+        # Root may write anywhere, so somebody else has to try, once everything is imported.
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
     try:
         async with await open_store(StorageSettings(path="evalstudio.db"), Path(sys.argv[1])) as store:
             await store.create(StoredPersona(name="Ada"))
@@ -126,8 +132,6 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("exists", [True, False], ids=["with a database", "empty"])
 async def test_a_read_only_folder_is_said_plainly(exists: bool) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="evalstudio-readonly-") as name:
         folder = Path(name)
         if exists:
@@ -135,14 +139,8 @@ async def test_a_read_only_folder_is_said_plainly(exists: bool) -> None:
                 pass
             (folder / "evalstudio.db").chmod(0o444)
         folder.chmod(0o555)
-        # Root may write anywhere, so somebody else has to try.
-        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
-        done = subprocess.run(
-            [sys.executable, "-c", _IN_A_READ_ONLY_FOLDER, name],
-            capture_output=True,
-            text=True,
-            **nobody,  # pyright: ignore[reportArgumentType]
-        )
+        command = [sys.executable, "-c", _IN_A_READ_ONLY_FOLDER, name]
+        done = subprocess.run(command, capture_output=True, text=True)
         folder.chmod(0o755)
         assert "Check the permissions of" in done.stdout, done.stderr
         if exists:
@@ -202,3 +200,10 @@ async def test_the_file_is_where_the_config_says(tmp_path: Path, monkeypatch: py
         sqlite_path(StorageSettings(path="${NOT_SET}"), tmp_path)
     assert (await status(SETTINGS, tmp_path)).state == "empty"
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_odd_names_of_folders_are_no_trouble(tmp_path: Path) -> None:
+    folder = tmp_path / "a b?c#d%20é;x=1"
+    async with await open_store(SETTINGS, folder) as store:
+        await store.create(StoredPersona(name="Ada"))
+    assert (folder / DEFAULT_PATH).exists()

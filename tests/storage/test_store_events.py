@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from evalstudio.storage.contract import Event
-from evalstudio.storage.store import SqlStore
 from tests.storage.conftest import Opener
 from tests.support.stored_runs import claimed, ending, queued, turn
+
+from evalstudio.storage.contract import Event
+from evalstudio.storage.store import SqlStore
 
 
 async def test_a_run_tells_its_story(store: SqlStore) -> None:

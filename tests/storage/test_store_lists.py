@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 from evalstudio.project.entities import Execution, StoredScenario, now
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.errors import NotFound
 from evalstudio.storage.store import SqlStore
-from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 
 async def mixed(store: SqlStore) -> Execution:

@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 
 import pytest
+from tests.storage.conftest import Opener
+from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 from evalstudio.messages import Message
 from evalstudio.project.entities import Execution
@@ -13,8 +15,6 @@ from evalstudio.storage import queue
 from evalstudio.storage.contract import Lease, Once, RunEnding, Snapshot, TurnRecord
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
-from tests.storage.conftest import Opener
-from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 
 async def test_a_run_goes_from_queued_to_completed_with_all_it_had(store: SqlStore) -> None:
@@ -359,3 +359,16 @@ async def test_new_work_wakes_workers_of_other_processes(opener: Opener) -> None
     assert await waiting
     assert asyncio.get_running_loop().time() - start < 2
     assert len(await mine.claim("w1", 5, 60)) == 1
+
+
+async def test_what_was_claimed_for_somebody_who_left_waits_again(store: SqlStore) -> None:
+    execution = await queued(store, 5)
+    for pause in (0, 0.001, 0.003, 0.01):
+        claiming = asyncio.create_task(store.claim("w1", 5, 60))
+        await asyncio.sleep(pause)
+        claiming.cancel()
+        found = await asyncio.gather(claiming, return_exceptions=True)
+        if isinstance(found[0], list):
+            await store.release([claim.lease for claim in found[0]])
+    assert (await store.execution(execution.id)).counts.queued == 5
+    assert len(await claimed(store, "w2", 9)) == 5

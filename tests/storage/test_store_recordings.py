@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.support.stored_runs import claimed, queued
 
 from evalstudio.evaluators.criteria import EvaluationCriteria
 from evalstudio.evaluators.records import EvaluationInput
@@ -16,7 +17,6 @@ from evalstudio.scoring.runner import run_evaluation
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.errors import NotFound
 from evalstudio.storage.store import SqlStore
-from tests.support.stored_runs import claimed, queued
 
 
 async def test_the_store_keeps_what_recorded_scoring_finds(store: SqlStore) -> None:
@@ -70,9 +70,11 @@ async def test_feedback_belongs_to_a_run_or_an_evaluation(store: SqlStore) -> No
     evaluation = await store.save_evaluation({"outcome": "pass"})
     first = await store.add_feedback({"score": 1, "comment": "good \x00"}, run_id=mine.lease.run_id)
     await store.add_feedback({"score": 0}, evaluation_id=evaluation)
-    assert await store.feedback(run_id=mine.lease.run_id) == [first]
-    assert [one["score"] for one in await store.feedback(evaluation_id=evaluation)] == [0]
-    assert len(await store.feedback()) == 2
+    assert (await store.feedback(run_id=mine.lease.run_id)).items == [first]
+    assert [one["score"] for one in (await store.feedback(evaluation_id=evaluation)).items] == [0]
+    page = await store.feedback(limit=1)
+    assert [one["score"] for one in page.items] == [0]
+    assert (await store.feedback(cursor=page.cursor)).items == [first]
     with pytest.raises(NotFound):
         await store.add_feedback({}, run_id="nope")
     with pytest.raises(ValueError, match="one of the two"):

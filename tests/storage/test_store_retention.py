@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select, update
+from tests.support.stored_runs import claimed, ending, queued, turn
 
 from evalstudio.storage import retention, schema, transaction
 from evalstudio.storage.errors import InUse, LeaseLost, NotFound
 from evalstudio.storage.store import SqlStore
 from evalstudio.storage.transaction import Unit
-from tests.support.stored_runs import claimed, ending, queued, turn
 
 
 async def rows(store: SqlStore) -> dict[str, int]:

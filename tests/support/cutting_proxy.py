@@ -14,7 +14,6 @@ class CuttingProxy:
         self._port = port
         self.armed: bytes | None = None
         self.cuts = 0
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._port)
@@ -25,6 +24,7 @@ class CuttingProxy:
                     self.armed = None
                     self.cuts += 1
                     back.cancel()
+                    await asyncio.gather(back, return_exceptions=True)
                     server_writer.write(data)
                     await server_writer.drain()
                     await server_reader.read(65536)

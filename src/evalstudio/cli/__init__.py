@@ -28,5 +28,17 @@ def _is_for_the_user(error: Exception) -> bool:
     from ..configs import InvalidConfig
     from ..files import ConfigError
     from ..plugins import PluginError
+    from ..project.secrets import SecretError
+    from ..project.validation import InvalidDefinition
+    from ..storage.errors import InvalidCursor, StorageError
 
-    return isinstance(error, PluginError | ConfigError | InvalidConfig)
+    known = (
+        ConfigError,
+        InvalidConfig,
+        InvalidCursor,
+        InvalidDefinition,
+        PluginError,
+        SecretError,
+        StorageError,
+    )
+    return isinstance(error, known)

@@ -6,7 +6,25 @@ from typing import Annotated
 
 import typer
 
-from . import demo, evals, evaluators, plugins, schema, score, worker
+from . import (
+    apply,
+    connectors,
+    db,
+    demo,
+    evals,
+    evaluators,
+    executions,
+    export,
+    init,
+    personas,
+    plugins,
+    runs,
+    scenarios,
+    schema,
+    score,
+    status,
+    worker,
+)
 
 app = typer.Typer(
     name="evalstudio",
@@ -14,12 +32,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("init")(init.init)
+app.command("demo")(demo.demo)
+app.command("status")(status.status)
+app.command("apply")(apply.apply)
+app.command("export")(export.export)
+app.add_typer(evals.app, name="eval")
+app.add_typer(runs.app, name="run")
+app.add_typer(executions.app, name="execution")
+app.add_typer(scenarios.app, name="scenario")
+app.add_typer(personas.app, name="persona")
+app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(plugins.app, name="plugins")
-app.add_typer(evals.app, name="eval")
-app.command("demo")(demo.demo)
-app.command("worker")(worker.worker)
 app.command("score")(score.score)
+app.command("worker")(worker.worker)
+app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)
 
 

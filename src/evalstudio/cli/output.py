@@ -39,9 +39,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         most = max(_NARROW, *(_longest_word(row[place]) for row in cells)) if narrow else None
         table.add_column(column, no_wrap=whole, overflow="fold", max_width=most)
     for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
     console.print()
+
+
+def printable(text: str) -> str:
+    """Text without what would steer a terminal: agents and files may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 def _longest_word(text: str) -> int:

@@ -45,7 +45,7 @@ def score(
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
     from ..project.config import find_config
-    from ..scoring.datasets import BadRecord, DatasetError
+    from ..scoring.dataset_files import BadRecord, DatasetError
     from ..scoring.job import ScoringJob
 
     if resume and output is None:

@@ -19,6 +19,9 @@ class Overdue(Exception):
 
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it only makes a coroutine: functions and objects with an async ``__call__``."""
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+        return True
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - asks what kind it is, not whether it is there
     )

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
+from ..cassettes import Cassette
 from ..configs import closest
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
 from ..connectors.functions import callable_connector
 from ..connectors.http_pool import HttpPool
-from ..connectors.session import AgentSession
+from ..connectors.recorded import open_session
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
@@ -36,18 +37,20 @@ async def run_scenario(
     llm: Any = None,
     embedder: Embedder | None = None,
     registry: PluginRegistry | None = None,
+    cassette: Cassette | None = None,
 ) -> RunResult:
     """Hold one conversation with an agent and say what it came to.
 
     ``connector`` is the agent: any callable of the messages, a connector definition, or a mapping with
     ``type`` (a name or a definition), ``baseUrl``, ``headers`` and ``config``. ``llm`` is an ``Llm``, its
-    settings, or any object with an ``answer`` method; scripted scenarios without a judge need none.
+    settings, or any object with an ``answer`` method; scripted scenarios without a judge need none. On a
+    ``cassette`` the agent's answers, and those of a model given by its settings, are recorded or replayed.
     """
     wanted = scenario if isinstance(scenario, Scenario) else Scenario.model_validate(scenario)
     who = persona if isinstance(persona, Persona | None) else Persona.model_validate(persona)
     types = registry or create_registry()
     async with AsyncExitStack() as stack:
-        model = await _model(llm, stack)
+        model = await _model(llm, cassette, stack)
         row = _case(wanted, case)
         plan = prepare(wanted, types, case=row, persona=who, has_model=model is not None)
         pool = HttpPool()
@@ -55,7 +58,10 @@ async def run_scenario(
         definition, settings = _agent(connector, types)
         run = RunInfo(id=uuid4().hex, scenario=wanted.name, case=(row.name or "") if row else "")
         headers = who.headers if who else {}
-        session = AgentSession(definition, settings, pool=pool, run=run, extra_headers=headers)
+        asker = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
+        session = open_session(
+            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, asker=asker
+        )
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
         return await finished(converse(plan, session, services))
 
@@ -69,19 +75,29 @@ def run_scenario_sync(
     llm: Any = None,
     embedder: Embedder | None = None,
     registry: PluginRegistry | None = None,
+    cassette: Cassette | None = None,
 ) -> RunResult:
     """``run_scenario`` from plain code, also where a loop is already running."""
     return run_sync(
         lambda: run_scenario(
-            scenario, connector, persona=persona, case=case, llm=llm, embedder=embedder, registry=registry
+            scenario,
+            connector,
+            persona=persona,
+            case=case,
+            llm=llm,
+            embedder=embedder,
+            registry=registry,
+            cassette=cassette,
         )
     )
 
 
-async def _model(llm: Any, stack: AsyncExitStack) -> Any:
+async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> Any:
     if isinstance(llm, Mapping):
         llm = LlmSettings.model_validate(llm)
-    return await stack.enter_async_context(Llm(llm)) if isinstance(llm, LlmSettings) else llm
+    if isinstance(llm, LlmSettings):
+        return await stack.enter_async_context(Llm(llm, cassette=cassette))
+    return llm
 
 
 def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:

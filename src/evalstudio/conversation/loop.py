@@ -173,7 +173,7 @@ async def _turns(talk: _Talk, agent: Agent) -> AsyncGenerator[Event]:
         invocation = Invocation(reply.latency_ms, reply.messages, reply.tokens_usage)
         talk.thread_id = reply.thread_id or talk.thread_id
         talk.messages.extend(reply.messages)
-        talk.count += sum(1 for m in reply.messages if m.role == "assistant" and text_of(m))
+        talk.count += len([m for m in reply.messages if m.role == "assistant" and text_of(m)])
         seen = len(talk.messages)
         yield AgentAnswered(number, invocation, talk.thread_id)
         turn = Turn(number, pending, invocation)
@@ -189,23 +189,22 @@ async def _turns(talk: _Talk, agent: Agent) -> AsyncGenerator[Event]:
 
 async def _evaluate(talk: _Talk, turn: Turn) -> Decision:
     """Run what is due after a turn, and decide whether the conversation goes on."""
-    outlook = talk.outlook()
-    wanted = due(talk.plan.entries, talk.results)
+    outlook, results = talk.outlook(), talk.results
+    wanted = due(talk.plan.entries, results)
     talk.turns.append(turn)
     facts = talk.facts(turn.invocation, turn.number, is_final=outlook.blocked_by is not None)
     turn.results = await run_turn(wanted, facts)
     mark_pending(turn.results)
-    return decide(talk.plan.entries, talk.results, outlook, stop_on_failure=talk.plan.stop_on_failure)
+    results.append(turn.results)
+    return decide(talk.plan.entries, results, outlook, stop_on_failure=talk.plan.stop_on_failure)
 
 
 async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str] | None) -> RunResult:
-    finals: list[EvaluatorResult] = []
     last = talk.turns[-1] if talk.turns else Turn(0, None)
     facts = talk.facts(last.invocation, max(last.number, 1), is_final=True)
-    if fault is None:
-        wanted = [entry for entry in talk.plan.entries if entry.gate == "finally"]
-        finals = await run_turn(wanted, facts, models_after_failure=True)
-        last.results = [*last.results, *finals]
+    wanted = [entry for entry in talk.plan.entries if entry.gate == "finally"]
+    if fault is None and wanted:
+        last.results = [*last.results, *await run_turn(wanted, facts, models_after_failure=True)]
     verdict = conclude(talk.plan.entries, talk.results, facts)
     if fault is not None:
         verdict = _faulty(verdict, *fault)

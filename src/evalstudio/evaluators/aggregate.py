@@ -234,7 +234,8 @@ def _reduced(entry: Entry, turns: Turns) -> EvaluatorResult | None:
     if not values:
         return last
     shown = next(r for r in reversed(found) if r.value is not None and not r.metadata.get("missing"))
-    return replace(shown, value=_reduce(values, entry.reduce))
+    value = _reduce(values, entry.reduce)
+    return shown if value == shown.value else replace(shown, value=value)
 
 
 def _reduce(values: Sequence[float], how: Reduce) -> float:

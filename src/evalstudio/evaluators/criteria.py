@@ -6,6 +6,7 @@ Pure functions only. What cannot be brought to 0–1 is reported with the reason
 from __future__ import annotations
 
 import math
+import operator
 import re
 import sys
 import unicodedata
@@ -257,9 +258,10 @@ def _place(
 
 
 def _weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
-    heaviest = max((declared[name].weight for name in means), default=0.0)
+    weights = [declared[name].weight for name in means]
+    heaviest = max(weights, default=0.0)
     if heaviest <= 0:
         return None
     # Relative weights: the sum of finite weights must not overflow.
-    weights = {name: declared[name].weight / heaviest for name in means}
-    return math.fsum(means[name] * weight for name, weight in weights.items()) / math.fsum(weights.values())
+    relative = [weight / heaviest for weight in weights]
+    return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)

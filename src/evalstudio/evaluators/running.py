@@ -311,22 +311,27 @@ def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: 
 
 
 # Authors of evaluators are not held to our type checker; what would break a reader later is stopped here.
-_NOTHING = type(None)
-_SHAPES = (
-    ("reason", str, "text"),
-    ("metadata", dict, "a dict"),
-    ("criterion_name", (str, _NOTHING), "text"),
-    ("score", (bool, int, float, str, _NOTHING), "a bool, a number or text"),
-    ("error", (str, _NOTHING), "text"),
-)
+_TEXT = (str, type(None))
+_SCORE = (bool, int, float, str, type(None))
 
 
 def _malformed(given: Any) -> str | None:
-    for name, kind, wanted in _SHAPES:
-        value = getattr(given, name)
-        if not isinstance(value, kind):
-            return f"returned a result whose {name} is a {type(value).__name__}, not {wanted}"
+    """What is wrong with the shape of a result, if anything."""
+    if not isinstance(given.reason, str):
+        return _wrong("reason", given.reason, "text")
+    if not isinstance(given.metadata, dict):
+        return _wrong("metadata", cast(object, given.metadata), "a dict")
+    if not isinstance(given.criterion_name, _TEXT):
+        return _wrong("criterion_name", given.criterion_name, "text")
+    if not isinstance(given.score, _SCORE):
+        return _wrong("score", given.score, "a bool, a number or text")
+    if not isinstance(given.error, _TEXT):
+        return _wrong("error", given.error, "text")
     return None
+
+
+def _wrong(name: str, value: object, wanted: str) -> str:
+    return f"returned a result whose {name} is a {type(value).__name__}, not {wanted}"
 
 
 def _value(entry: Entry, given: EvaluationResult) -> float | None:

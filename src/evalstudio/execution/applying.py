@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..project.documents import KINDS, Kind
+from ..project.documents import KINDS, Document, Kind
 from ..project.planning import Change, Stock, plan_changes, read_files, take_stock, writes_of
 from ..storage import contract
 from .workspace import Workspace
@@ -32,10 +32,22 @@ async def apply_files(
     workspace: Workspace, paths: Sequence[Path], *, prune: bool = False, dry_run: bool = False
 ) -> list[Change]:
     """Make the project match its files; says what changed, or would."""
-    documents = read_files(paths)
+    return await apply_documents(workspace, read_files(paths), prune=prune, dry_run=dry_run)
+
+
+async def apply_documents(
+    workspace: Workspace, documents: Sequence[Document], *, prune: bool = False, dry_run: bool = False
+) -> list[Change]:
+    """Make the project match these definitions; says what changed, or would."""
     stock = await stock_of(workspace)
     changes = plan_changes(stock, documents, workspace.surroundings(), prune=prune)
-    if changes and not dry_run:
-        writes = writes_of(stock, changes)
-        await workspace.store.apply([contract.Change(w.kind, w.put, w.delete) for w in writes])
+    if not dry_run:
+        await carry_out(workspace, stock, changes)
     return changes
+
+
+async def carry_out(workspace: Workspace, stock: Stock, changes: Sequence[Change]) -> None:
+    """Make the changes of a plan, all of them or none."""
+    writes = writes_of(stock, changes, workspace.surroundings().box)
+    if writes:
+        await workspace.store.apply([contract.Change(w.kind, w.put, w.delete) for w in writes])

@@ -71,7 +71,8 @@ class Conductor:
         if known is not None:
             self._plans.move_to_end(key)
             return known[1], known[2]
-        persona = Persona.model_validate(dict(claimed.persona)) if claimed.persona else None
+        box = self._workspace.box
+        persona = Persona.model_validate(box.open(claimed.persona)) if claimed.persona else None
         plan = prepare(
             Scenario.model_validate(dict(claimed.scenario)),
             self._workspace.registry,
@@ -88,7 +89,7 @@ class Conductor:
     def _agent(self, claimed: ClaimedRun, persona: Persona | None) -> Agent:
         known = self._lines.get(id(claimed.connector))
         if known is None:
-            connector = Connector.model_validate(dict(claimed.connector))
+            connector = Connector.model_validate(self._workspace.box.open(claimed.connector))
             definition, config = check_connector(connector, self._workspace.registry)
             settings: ConnectorSettings[Any] = ConnectorSettings(
                 config, connector.base_url or "", connector.headers, self._workspace.scope

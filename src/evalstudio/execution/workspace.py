@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..cassettes import Cassette
 from ..connectors.contract import ProjectScope
-from ..connectors.http_pool import HttpPool
+from ..connectors.http_pool import AddressCheck, HttpPool
 from ..connectors.session import close_connectors
 from ..conversation.preparation import Services
 from ..llm.cache import AnswerCache
@@ -19,6 +19,7 @@ from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.config import ProjectConfig, find_config, read_config
 from ..project.planning import Surroundings
+from ..project.secrets import SecretBox
 from ..storage.contract import Store
 from ..storage.opening import open_store
 
@@ -42,6 +43,7 @@ class Workspace:
     store: Store
     llm: Llm | None
     http: HttpPool
+    box: SecretBox
     cassette: Cassette | None = None
 
     @property
@@ -54,7 +56,7 @@ class Workspace:
         return ProjectScope(self.folder, tuple(self.config.python_modules))
 
     def surroundings(self) -> Surroundings:
-        return Surroundings(self.registry, self.folder, self.has_model)
+        return Surroundings(self.registry, self.folder, self.has_model, self.box)
 
     def services(self) -> Services:
         return Services(self.llm, self.llm or LocalEmbedder())
@@ -62,7 +64,10 @@ class Workspace:
 
 @asynccontextmanager
 async def open_workspace(
-    config_path: Path | None = None, options: ModelOptions | None = None
+    config_path: Path | None = None,
+    options: ModelOptions | None = None,
+    *,
+    address_check: AddressCheck | None = None,
 ) -> AsyncGenerator[Workspace]:
     """Open the project at hand: the given config file, else the nearest one, else this folder as it is."""
     path = config_path or find_config(Path.cwd())
@@ -79,10 +84,11 @@ async def open_workspace(
         if config.llm_settings is not None:
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
             llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
-        http = HttpPool()
+        http = HttpPool(address_check=address_check)
         stack.push_async_callback(http.close)
         stack.push_async_callback(close_connectors, registry.connectors())
-        yield Workspace(config, folder, registry, store, llm, http, cassette)
+        box = SecretBox(folder / "data" / "secret.key")
+        yield Workspace(config, folder, registry, store, llm, http, box, cassette)
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from ..configs import StrictConfig
 from ..files import ConfigError, read_mapping
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _network(value: str) -> str:
+    try:
+        ip_network(value.strip(), strict=False)
+    except ValueError:
+        raise ValueError(f'"{value}" is not an IP address or a range such as 10.0.0.0/8') from None
+    return value.strip()
+
+
+Network = Annotated[str, AfterValidator(_network)]
 
 
 class StorageSettings(StrictConfig):
@@ -61,6 +73,12 @@ class ProjectConfig(StrictConfig):
     )
     python_modules: list[Text] = Field(
         default=[], description="Modules whose functions a python connector may call"
+    )
+    allowed_hosts: list[Text] = Field(
+        default=[], description="Further host names under which the server may be called"
+    )
+    allowed_addresses: list[Network] = Field(
+        default=[], description="Private addresses agents may have although the server needs a token"
     )
     defaults: Defaults = Defaults()
 

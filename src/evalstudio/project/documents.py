@@ -55,7 +55,8 @@ class Document:
     def problem(self, place: Place, message: str) -> str:
         """A complaint about one part of it, with the file and the line."""
         path = path_text(place)
-        where = f"{self.marked.at(place)}: " if self.marked else ""
+        at = self.marked.at(place) if self.marked else ""
+        where = f"{at}: " if at else ""
         name = f' "{self.name}"' if self.name else ""
         return f"{where}{self.kind}{name}: {path}{': ' if path else ''}{message}"
 
@@ -186,6 +187,7 @@ def spelled_as_defined(document: Document, spelling: Mapping[tuple[Kind, str], s
 
 def raise_problems(problems: list[str]) -> None:
     """One error with everything that is wrong, if anything is."""
+    if len(problems) == 1:
+        raise ConfigError(problems[0])
     if problems:
-        heading = "1 problem:" if len(problems) == 1 else f"{len(problems)} problems:"
-        raise ConfigError("\n  ".join([heading, *problems]))
+        raise ConfigError("\n  ".join([f"{len(problems)} problems:", *problems]))

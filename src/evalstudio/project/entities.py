@@ -235,7 +235,7 @@ class RunSummary(_Entity):
 class Turn(BaseModel):
     """One agent invocation with the evaluations after it."""
 
-    model_config = ConfigDict(**_SENT, extra="allow")
+    model_config = _SENT | ConfigDict(extra="allow")
 
     turn: int = Field(ge=0)
     latency_ms: float | None = None

@@ -38,7 +38,7 @@ from .entities import (
     now,
 )
 from .marked_files import Place, definition_files, read_marked
-from .secrets import MASK, SecretBox, SecretError, origin, refuse_sealed, restored, secrets_in
+from .secrets import MASK, SecretBox, SecretError, addressee, refuse_sealed, restored, secrets_in
 from .validation import check_connector, check_scenario
 
 Sign = Literal["+", "~", "-"]
@@ -161,7 +161,7 @@ def _settled(stock: Stock, document: Document, problems: list[str]) -> Document:
     known = stock.documents.get(document.key)
     kept = known.body if known else None
     hidden = [place for place, value in secrets_in(document.body) if value == MASK]
-    if kept is not None and _addressee(kept) != _addressee(document.body):
+    if kept is not None and addressee(kept) != addressee(document.body):
         problems += [
             document.problem(place, "belongs to the address that changes; give it again") for place in hidden
         ]
@@ -172,11 +172,6 @@ def _settled(stock: Stock, document: Document, problems: list[str]) -> Document:
     except SecretError as error:
         problems.append(_misfit(document, str(error)))
         return document
-
-
-def _addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
-    """Whom a secret is given to: a kind of connector and the server it talks to."""
-    return body.get("type"), origin(body.get("baseUrl"))
 
 
 def _change(stock: Stock, document: Document, box: SecretBox | None) -> Change | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import parse_qsl, urlsplit
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _SETTING = re.compile(
 _SCHEMES = ("bearer ", "basic ")
 
 Place = tuple[str | int, ...]
-Complain = Callable[[Place, str], None]
 
 
 class SecretError(ValueError):
@@ -47,7 +46,7 @@ def is_secret(header: str, value: str) -> bool:
     if _REFERENCE.fullmatch(value):
         return False
     telling = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
-    return bool(telling) or value.startswith(_SEALED)
+    return bool(telling) or _stands_for_one(value)
 
 
 def may_hide(name: str) -> bool:
@@ -71,8 +70,12 @@ def _in_settings(value: object, place: Place, *, named: bool) -> Iterator[tuple[
     elif isinstance(value, list):
         for number, item in enumerate(cast(list[object], value)):
             yield from _in_settings(item, (*place, number), named=named)
-    elif isinstance(value, str) and _is_literal(value) and (named or value.startswith(_SEALED)):
+    elif isinstance(value, str) and _is_literal(value) and (named or _stands_for_one(value)):
         yield place, value
+
+
+def _stands_for_one(value: str) -> bool:
+    return value == MASK or value.startswith(_SEALED)
 
 
 def _is_literal(value: str) -> bool:
@@ -102,7 +105,7 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
 
 
-def _raise(place: Place, message: str) -> None:
+def _raise(place: Place, message: str) -> NoReturn:
     raise SecretError(f"{'.'.join(str(step) for step in place)}: {message}")
 
 
@@ -111,15 +114,10 @@ def masked(body: Mapping[str, Any]) -> dict[str, Any]:
     return changed(body, lambda _place, _value: MASK)
 
 
-def restored(
-    body: Mapping[str, Any], kept: Mapping[str, Any] | None, complain: Complain | None = None
-) -> dict[str, Any]:
-    """The definition with masks replaced by what is kept; at another address they are dropped instead.
-
-    A mask without anything kept is a mistake: told to ``complain`` if that is given, else raised.
-    """
+def restored(body: Mapping[str, Any], kept: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The definition with masks replaced by what is kept; at another address they are dropped instead."""
     known = dict(secrets_in(kept)) if kept is not None else {}
-    same_address = kept is None or origin(body.get("baseUrl")) == origin(kept.get("baseUrl"))
+    same_address = kept is None or addressee(body) == addressee(kept)
 
     def restore(place: Place, value: str) -> str | None:
         if value != MASK:
@@ -127,10 +125,15 @@ def restored(
         if not same_address:
             return None
         if place not in known:
-            (complain or _raise)(place, f"{MASK} stands for a secret that is kept, and none is kept here")
-        return known.get(place)
+            _raise(place, f"{MASK} stands for a secret that is kept, and none is kept here")
+        return known[place]
 
     return changed(body, restore)
+
+
+def addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
+    """Whom a secret is given to: a kind of connector and the server it talks to."""
+    return body.get("type"), origin(body.get("baseUrl"))
 
 
 def origin(address: str | None) -> str:

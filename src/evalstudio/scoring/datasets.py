@@ -6,34 +6,27 @@ that a bad one is named by file and line.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import orjson
 
-CHUNK_BYTES = 1 << 18
-LONGEST_LINE = 16 << 20
+from .dataset_files import (
+    CHUNK_BYTES,
+    LONGEST_LINE,
+    BadRecord,
+    Row,
+    check_readable,
+    share_of,
+    skip_line,
+    too_long,
+)
+from .tables import csv_rows, parquet_rows
+
 _BOM = b"\xef\xbb\xbf"
 # What a bad record weighs in a chunk, so that a file full of them is cut into chunks too.
 _BAD_BYTES = 256
-
-
-class BadRecord(ValueError):
-    """A record that cannot be read or scored, named by file and line."""
-
-    def __init__(self, path: str, line: int, message: str) -> None:
-        self.path, self.line, self.message = path, line, message
-        super().__init__(f"{path}:{line}: {message}")
-
-    def __reduce__(self) -> tuple[type[BadRecord], tuple[str, int, str]]:
-        return BadRecord, (self.path, self.line, self.message)
-
-
-class DatasetError(ValueError):
-    """A dataset that cannot be read at all."""
 
 
 @dataclass(slots=True)
@@ -68,47 +61,26 @@ def read_chunks(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk
     check_readable(path)
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            from .tables import csv_rows
-
             return _packed(csv_rows(path), chunk_bytes)
         case ".parquet":
-            from .tables import parquet_rows
-
             return _packed(parquet_rows(path), chunk_bytes)
         case _:
             return _json_lines(path, chunk_bytes)
-
-
-def check_readable(path: Path) -> None:
-    """Refuse what is no dataset before anything is written."""
-    try:
-        size = path.stat().st_size
-        if not path.is_dir():
-            path.open("rb").close()
-    except OSError as error:
-        raise DatasetError(f"{path}: cannot be read: {error.strerror}") from None
-    if path.is_dir():
-        raise DatasetError(f"{path}: is a folder; name a .jsonl, .csv, .tsv or .parquet file")
-    if size == 0 and path.is_file():
-        raise DatasetError(f"{path}:1: is empty; a dataset needs at least one record")
-
-
-def share_of(file: BinaryIO, size: int) -> float:
-    return min(1.0, file.tell() / size) if size else 0.0
 
 
 def _json_lines(path: Path, chunk_bytes: int) -> Iterator[Chunk]:
     number, rest, bad = 1, b"", list[BadRecord]()
     size = path.stat().st_size
     with open(path, "rb") as file:
-        file.seek(len(_BOM) if file.peek(3).startswith(_BOM) else 0)
+        if file.peek(3).startswith(_BOM):
+            file.read(3)
         while block := file.read(chunk_bytes):
             cut = block.rfind(b"\n")
             if cut < 0:
                 rest += block
                 if len(rest) > LONGEST_LINE:
                     bad.append(too_long(path, number))
-                    skip_line(file, chunk_bytes)
+                    skip_line(file)
                     number, rest = number + 1, b""
                 continue
             data, rest = rest + block[:cut], block[cut + 1 :]
@@ -117,28 +89,6 @@ def _json_lines(path: Path, chunk_bytes: int) -> Iterator[Chunk]:
             number, bad = number + count, []
     if rest or bad:
         yield Chunk(rest, range(number, number + 1) if rest else (), bad, 1.0)
-
-
-def too_long(path: Path, number: int) -> BadRecord:
-    return BadRecord(str(path), number, f"the line is longer than {LONGEST_LINE >> 20} MB")
-
-
-def skip_line(file: BinaryIO, chunk_bytes: int) -> None:
-    """Go to the end of an oversized line in bounded memory."""
-    while block := file.read(chunk_bytes):
-        cut = block.find(b"\n")
-        if cut >= 0:
-            file.seek(cut + 1 - len(block), io.SEEK_CUR)
-            return
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a table: where it is, and what is in it or wrong with it."""
-
-    line: int
-    share: float
-    content: dict[str, Any] | BadRecord
 
 
 def _packed(rows: Iterator[Row], chunk_bytes: int) -> Iterator[Chunk]:

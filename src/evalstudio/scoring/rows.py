@@ -19,6 +19,7 @@ from ..messages import Message
 
 _FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
 _NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage", "criteria"})
+_TEXT, _OBJECT = (str, type(None)), (dict, type(None))
 # A row with only these needs no further reading: the common case, kept off the slow path.
 _PLAIN = frozenset({"id", "prompt", "response", "groundTruth", "context", "metadata", "sessionId", "agentId"})
 
@@ -111,11 +112,11 @@ class RowReader:
 
 def _is_plain(row: Mapping[str, Any]) -> bool:
     return (
-        isinstance(row.get("prompt"), str | None)
-        and isinstance(row.get("context"), dict | None)
-        and isinstance(row.get("metadata"), dict | None)
-        and isinstance(row.get("agentId"), str | None)
-        and isinstance(row.get("sessionId"), str | None)
+        isinstance(row.get("prompt"), _TEXT)
+        and isinstance(row.get("context"), _OBJECT)
+        and isinstance(row.get("metadata"), _OBJECT)
+        and isinstance(row.get("agentId"), _TEXT)
+        and isinstance(row.get("sessionId"), _TEXT)
     )
 
 

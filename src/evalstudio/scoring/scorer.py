@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..evaluators.running import run_inline, run_turn
-from .datasets import BadRecord, Chunk
+from .dataset_files import BadRecord
+from .datasets import Chunk
 from .result_lines import to_bytes
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner

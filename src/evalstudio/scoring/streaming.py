@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import closing
 from typing import Any
 
-from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
+from .dataset_files import CHUNK_BYTES, DatasetError, check_readable
+from .datasets import Chunk, read_chunks
 from .job import Bench, ScoringJob, set_up
 from .plan import ScoringPlan
 from .results_file import ResultsFile

@@ -8,7 +8,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .datasets import CHUNK_BYTES, LONGEST_LINE, BadRecord, DatasetError, Row, share_of, skip_line, too_long
+from .dataset_files import (
+    LONGEST_LINE,
+    BadRecord,
+    DatasetError,
+    Row,
+    share_of,
+    skip_line,
+    too_long,
+)
 
 
 class _Lines:
@@ -28,7 +36,7 @@ class _Lines:
             raise StopIteration
         self.number += 1
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            skip_line(self._file, CHUNK_BYTES)
+            skip_line(self._file)
             raise too_long(self._path, self.number)
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")

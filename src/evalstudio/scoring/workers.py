@@ -12,7 +12,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from .datasets import Chunk, DatasetError
+from .dataset_files import DatasetError
+from .datasets import Chunk
 from .job import Bench, ScoringJob, set_up
 from .scorer import Scored
 

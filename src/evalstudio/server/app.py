@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from ..version import __version__
 from . import errors
-from .bodies import BoundedBody, JsonRoute
+from .bodies import BoundedBody
 from .envelope import Envelope
 from .policy import ServerPolicy
 from .routes import (
@@ -80,9 +80,8 @@ def create_app(
     )
     app.state.studio = studio
     errors.install(app)
-    api = APIRouter(prefix="/api", route_class=JsonRoute)
+    api = APIRouter(prefix="/api")
     for module in _ROUTES:
-        module.router.route_class = JsonRoute
         api.include_router(module.router)
     app.include_router(api)
     if web:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated
 
 from fastapi import Depends, Query
 from pydantic import AfterValidator
-
-from ..storage.contract import Page
-from .shapes.base import PageOf
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +55,3 @@ def _period(
 
 PeriodDep = Annotated[Period, Depends(_period)]
 TextQuery = Annotated[str | None, Query(max_length=500, description="Part of the name")]
-
-
-class Shown(Generic[T]):
-    """A page as it is sent."""
-
-    @staticmethod
-    def of(page: Page[T]) -> PageOf[T]:
-        return PageOf[T].model_construct(items=page.items, cursor=page.cursor)

@@ -10,20 +10,18 @@ from pydantic import BaseModel
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
     Connector,
-    Eval,
     Stored,
     StoredConnector,
     StoredEval,
     StoredPersona,
     StoredScenario,
 )
-from ..project.secrets import check_address, check_references, masked, refuse_sealed, restored
+from ..project.secrets import check_references, masked, refuse_sealed, restored
 from ..project.validation import check_connector, check_scenario
-from ..storage.contract import DefinitionKind, Filters, Once
+from ..storage.contract import DefinitionKind, Filters, Once, Page
 from ..storage.errors import NotFound, VersionConflict
 from .errors import ApiError
 from .paging import Paging
-from .shapes.base import PageOf
 from .studio import Studio
 from .versions import expected_version
 
@@ -41,10 +39,10 @@ class Shelf(Generic[S]):
         self.kind: DefinitionKind = kind
         self.stored = stored
 
-    async def page(self, studio: Studio, filters: Filters, paging: Paging) -> PageOf[S]:
+    async def page(self, studio: Studio, filters: Filters, paging: Paging) -> Page[S]:
         page = await studio.store.list_of(self.kind, filters, cursor=paging.cursor, limit=paging.limit)
         shown = [self.shown(cast(S, item)) for item in page.items]
-        return PageOf[S].model_construct(items=shown, cursor=page.cursor)
+        return Page(shown, page.cursor)
 
     async def get(self, studio: Studio, wanted: str) -> S:
         return self.shown(await self.kept(studio, wanted))
@@ -93,7 +91,6 @@ class Shelf(Generic[S]):
         if self.kind in _WITH_SECRETS:
             refuse_sealed(fields)
             check_references(fields)
-            check_address(fields.get("baseUrl"))
             before = None if known is None else known.model_dump(mode="json", by_alias=True, exclude=_OWN)
             fields = restored(fields, before)
         await check(studio, given)
@@ -128,5 +125,3 @@ PERSONAS = Shelf("persona", StoredPersona)
 SCENARIOS = Shelf("scenario", StoredScenario)
 CONNECTORS = Shelf("connector", StoredConnector)
 EVALS = Shelf("eval", StoredEval)
-
-__all__ = ["CONNECTORS", "EVALS", "PERSONAS", "SCENARIOS", "Eval", "Shelf", "check"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, Request
@@ -24,7 +24,6 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: Processing
-    tokens_seen: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def store(self) -> Store:

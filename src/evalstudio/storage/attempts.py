@@ -8,13 +8,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ScalarSelect, func, select, update
+from sqlalchemy import Boolean, Integer, bindparam, func, or_, select, update
 
 from .contract import Lease, RunEnding, TurnRecord
 from .errors import LeaseLost
 from .rows import AnyRow
 from .schema import messages, outputs, runs, turns
 from .transaction import Unit, now_ms
+
+# Built once: putting a statement together costs more than running it.
+_HELD_ROW = (
+    select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
+    .where(runs.c.id == bindparam("run_id"))
+    .with_for_update()
+)
+_KEPT_TURNS = select(func.max(turns.c.turn)).where(
+    turns.c.run_id == bindparam("run_id"), turns.c.attempt == bindparam("run_attempt")
+)
+_ENDED = (
+    "status",
+    "outcome",
+    "fault",
+    "score",
+    "overall_score",
+    "asserted",
+    "reason",
+    "error",
+    "latency_ms",
+    "total_tokens",
+    "thread_id",
+    "completed",
+    "updated",
+)
+_last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _KEPT_TURNS.scalar_subquery(), 0)
+_ended: dict[str, Any] = {name: bindparam(name) for name in _ENDED}
+_END = (
+    update(runs)
+    .where(
+        runs.c.id == bindparam("run_id"),
+        runs.c.attempt == bindparam("run_attempt"),
+        runs.c.status == "running",
+        or_(bindparam("anybody", type_=Boolean), runs.c.worker_id == bindparam("worker")),
+    )
+    .values(_ended | {"lease_until": None, "turn_count": _last})
+    .returning(runs.c.execution_id)
+)
 
 _COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
 _SHOWN_REASON = 500
@@ -32,32 +70,34 @@ def append_turn(unit: Unit, lease: Lease, turn: TurnRecord) -> None:
 
 def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
     """End a run, with its last turn if that comes along."""
-    ended = unit.connection.execute(
-        update(runs)
-        .where(
-            runs.c.id == lease.run_id,
-            runs.c.attempt == lease.attempt,
-            runs.c.worker_id == lease.worker_id,
-            runs.c.status == "running",
-        )
-        .values(ended_values(lease, ending))
-        .returning(runs.c.execution_id)
-    ).one_or_none()
-    if ended is None:
+    if not end(unit, lease, ending):
         row = _row(unit, lease)
         mine = (row.attempt, row.worker_id) == (lease.attempt, lease.worker_id)
         if unit.again and mine and row.status in ("completed", "error"):
             return
         raise LeaseLost(lease.run_id, _why(row, lease))
+
+
+def end(unit: Unit, lease: Lease, ending: RunEnding, *, anybody: bool = False) -> bool:
+    """End a run if it runs under this attempt, in the hands of this worker (or of anybody)."""
+    values = _ended_values(ending) | {
+        "run_id": lease.run_id,
+        "run_attempt": lease.attempt,
+        "worker": lease.worker_id,
+        "anybody": anybody,
+    }
+    ended = unit.connection.execute(_END, values).one_or_none()
+    if ended is None:
+        return False
     if ending.last_turn is not None:
         _add_turn(unit, ended.execution_id, lease, ending.last_turn)
-    add_output(unit, ended.execution_id, lease, ending)
+    _add_output(unit, ended.execution_id, lease, ending)
+    return True
 
 
-def ended_values(lease: Lease, ending: RunEnding) -> dict[str, Any]:
+def _ended_values(ending: RunEnding) -> dict[str, Any]:
     """What the end of a run writes to its row."""
     verdict, moment = ending.verdict, now_ms()
-    last = ending.last_turn.number if ending.last_turn else _last_turn(lease)
     return {
         "status": "error" if verdict.outcome == "error" else "completed",
         "outcome": verdict.outcome,
@@ -69,15 +109,14 @@ def ended_values(lease: Lease, ending: RunEnding) -> dict[str, Any]:
         "error": ending.error,
         "latency_ms": ending.latency_ms,
         "total_tokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
-        "turn_count": last,
+        "last_turn": ending.last_turn.number if ending.last_turn else None,
         "thread_id": ending.thread_id,
-        "lease_until": None,
         "completed": moment,
         "updated": moment,
     }
 
 
-def add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) -> None:
+def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) -> None:
     """Keep the output under its attempt, count the outcome and tell."""
     verdict = ending.verdict
     unit.add(
@@ -122,11 +161,7 @@ def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> 
 
 
 def _row(unit: Unit, lease: Lease) -> AnyRow:
-    found = unit.connection.execute(
-        select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
-        .where(runs.c.id == lease.run_id)
-        .with_for_update()
-    ).one_or_none()
+    found = unit.connection.execute(_HELD_ROW, {"run_id": lease.run_id}).one_or_none()
     if found is None:
         raise LeaseLost(lease.run_id, "it was deleted")
     return found
@@ -139,11 +174,6 @@ def _has_turn(unit: Unit, lease: Lease, number: int) -> bool:
         )
     )
     return found.first() is not None
-
-
-def _last_turn(lease: Lease) -> ScalarSelect[int]:
-    mine = (turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt)
-    return select(func.coalesce(func.max(turns.c.turn), 0)).where(*mine).scalar_subquery()
 
 
 def _why(row: AnyRow, lease: Lease) -> str:

@@ -12,7 +12,8 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -306,10 +307,19 @@ class Store(Definitions, Queue, Protocol):
         self, body: Mapping[str, Any], *, run_id: str | None = None, evaluation_id: str | None = None
     ) -> dict[str, Any]: ...
     async def feedback(
-        self, *, run_id: str | None = None, evaluation_id: str | None = None
-    ) -> Sequence[dict[str, Any]]: ...
+        self,
+        *,
+        run_id: str | None = None,
+        evaluation_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page[dict[str, Any]]: ...
 
     async def tally_executions(self, filters: Filters = ..., *, limit: int = 50) -> Sequence[Tally]: ...
     async def tally(self, by: GroupedBy, filters: Filters = ...) -> Sequence[Tally]: ...
 
     async def close(self) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

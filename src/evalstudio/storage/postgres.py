@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from .errors import StorageError
@@ -24,6 +24,7 @@ Operation = Callable[[Unit], T]
 
 PATIENCE_SECONDS = 30.0
 _POOL_SIZE = 10
+_POOL_SECONDS = 300.0
 _CONNECT_SECONDS = 10.0
 _LONGEST_PAUSE = 1.0
 _ALIVE_SECONDS = 30.0
@@ -50,7 +51,11 @@ def connect(dsn: str) -> AsyncEngine:
         return await asyncpg.connect(dsn, timeout=_CONNECT_SECONDS, command_timeout=120)
 
     return create_async_engine(
-        "postgresql+asyncpg://", async_creator=opened, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE
+        "postgresql+asyncpg://",
+        async_creator=opened,
+        pool_size=_POOL_SIZE,
+        max_overflow=_POOL_SIZE,
+        pool_timeout=_POOL_SECONDS,
     )
 
 
@@ -89,7 +94,7 @@ class PostgresDatabase:
         try:
             async with self.engine.begin() as connection:
                 return await connection.run_sync(work)
-        except (DBAPIError, OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (SQLAlchemyError, OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             raise postgres_failure(error, self.place) from None
 
     async def close(self) -> None:
@@ -122,7 +127,7 @@ class PostgresDatabase:
         while True:
             try:
                 return await attempt(again)
-            except (DBAPIError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 gone = is_gone(error)
                 passing = gone or is_rolled_back(error)
                 if not passing or asyncio.get_running_loop().time() > deadline:

@@ -7,17 +7,18 @@ under the next attempt; what the lost attempt had written stays under its own nu
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select, tuple_, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, exists, or_, select, tuple_, update
 
 from ..project.entities import RunVerdict
-from .attempts import add_output, ended_values
+from .attempts import end
 from .contract import ClaimedRun, Heartbeat, Lease, RunEnding
 from .rows import AnyRow, summary_of
 from .schema import HELD, WAITING, runs
 from .snapshots import Bodies
-from .transaction import Unit, now_ms
+from .transaction import DATABASE_CLOCK, Unit, now_ms
 
 MOST_LOSSES = 25
 _BATCH = 500
@@ -45,23 +46,33 @@ def claim(
     if not chosen:
         return []
     moment = now_ms()
-    rows = unit.connection.execute(
-        update(runs)
-        .where(runs.c.id.in_(chosen))
-        .values(
-            status="running",
-            worker_id=worker_id,
-            lease_until=unit.clock() + int(lease_seconds * 1000),
-            started=moment,
-            updated=moment,
-        )
-        .returning(*runs.c)
-    ).all()
+    given = {"ids": chosen, "worker": worker_id, "moment": moment, "lease": int(lease_seconds * 1000)}
+    rows = unit.connection.execute(_claiming(unit.is_postgres), given).all()
     for row in rows:
         unit.count(row.execution_id, queued=-1, running=1)
         unit.tell("run.started", row.execution_id, row.id, {"attempt": row.attempt})
     place = {run_id: number for number, run_id in enumerate(chosen)}
     return _claimed(unit, sorted(rows, key=lambda row: place[row.id]), worker_id, bodies)
+
+
+@lru_cache(maxsize=2)
+def _claiming(is_postgres: bool) -> Any:
+    """The statement that claims, built once: putting it together costs more than running it."""
+    until: ColumnElement[int] = (
+        DATABASE_CLOCK if is_postgres else bindparam("moment", type_=BigInteger)
+    ) + bindparam("lease", type_=BigInteger)
+    return (
+        update(runs)
+        .where(runs.c.id.in_(bindparam("ids", expanding=True)))
+        .values(
+            status="running",
+            worker_id=bindparam("worker"),
+            lease_until=until,
+            started=bindparam("moment"),
+            updated=bindparam("moment"),
+        )
+        .returning(*runs.c)
+    )
 
 
 def _choose(unit: Unit, limit: int, room: dict[str, int], execution_id: str | None) -> list[str]:
@@ -199,6 +210,4 @@ def _give_up(unit: Unit, row: AnyRow) -> None:
     """A run that brings down every worker must not do so for ever."""
     reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
     verdict = RunVerdict(success=False, outcome="error", fault="system", reason=reason)
-    ending, lease = RunEnding(verdict, error=reason), Lease(row.id, row.attempt, "")
-    unit.connection.execute(update(runs).where(runs.c.id == row.id).values(ended_values(lease, ending)))
-    add_output(unit, row.execution_id, lease, ending)
+    end(unit, Lease(row.id, row.attempt, ""), RunEnding(verdict, error=reason), anybody=True)

@@ -99,13 +99,15 @@ def add_feedback(
     return _shown(row)
 
 
-def list_feedback(unit: Unit, run_id: str | None, evaluation_id: str | None) -> list[dict[str, Any]]:
-    query = select(feedback).order_by(feedback.c.id)
+def list_feedback(
+    unit: Unit, run_id: str | None, evaluation_id: str | None, cursor: str | None, limit: int
+) -> Page[dict[str, Any]]:
+    query = select(feedback)
     if run_id is not None:
         query = query.where(feedback.c.run_id == run_id)
     if evaluation_id is not None:
         query = query.where(feedback.c.evaluation_id == evaluation_id)
-    return [_shown(row) for row in unit.connection.execute(query)]
+    return paged(unit, query, feedback.c.id, _shown, cursor, limit)
 
 
 def _feedback_row(unit: Unit, identity: str) -> AnyRow | None:

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from .errors import StorageError
@@ -53,7 +53,7 @@ def connect(path: Path, *, reading: bool = False) -> Engine:
             f"SQLite {sqlite3.sqlite_version} is too old; {'.'.join(map(str, OLDEST))} or newer is needed."
         )
     engine = create_engine(
-        f"sqlite:///{path}",
+        URL.create("sqlite", database=str(path)),
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
         pool_size=_READERS if reading else 1,
         max_overflow=0,
@@ -150,9 +150,15 @@ class SqliteDatabase:
                 await asyncio.sleep(_POLL_SECONDS)
                 if (found := _data_version(connection)) != known:
                     known = found
-                    self.bells.ring(work=await self.read(has_work), events=True)
+                    self.bells.ring(work=await self._has_work(), events=True)
         finally:
             connection.close()
+
+    async def _has_work(self) -> bool:
+        try:
+            return await self.read(has_work)
+        except StorageError:
+            return True
 
     def _check_open(self) -> None:
         if self._closed:
@@ -179,8 +185,10 @@ class SqliteDatabase:
         return jobs, bool(jobs)
 
     def _write_batch(self, engine: Engine, jobs: list[_Job]) -> None:
-        gathered = self._commit(engine, jobs)
-        work, events = gathered if gathered is not None else self._one_by_one(engine, jobs)
+        # Whoever was cancelled while waiting no longer wants it done.
+        wanted = [job for job in jobs if not job.future.cancelled()]
+        gathered = self._commit(engine, wanted) if wanted else (False, False)
+        work, events = gathered if gathered is not None else self._one_by_one(engine, wanted)
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, jobs, work, events)
 
@@ -189,11 +197,11 @@ class SqliteDatabase:
         work = events = False
         for job in jobs:
             job.error = None
-            found = self._commit(engine, [job], alone=True) or (False, False)
+            found = self._commit(engine, [job]) or (False, False)
             work, events = work or found[0], events or found[1]
         return work, events
 
-    def _commit(self, engine: Engine, jobs: list[_Job], *, alone: bool = False) -> tuple[bool, bool] | None:
+    def _commit(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool] | None:
         """Run the jobs in one transaction; none when it failed as a whole."""
         try:
             with patiently(engine.connect) as connection, patiently(connection.begin):
@@ -203,10 +211,11 @@ class SqliteDatabase:
                 unit.write()
             return unit.new_work, bool(unit.events)
         except Exception as error:
-            if alone or len(jobs) == 1:
-                jobs[0].error = jobs[0].error or self._readable(error)
-                return False, False
-            return None
+            if len(jobs) > 1 and not is_busy(error):
+                return None
+            for job in jobs:
+                job.error = self._readable(error)
+            return False, False
 
     def _run(self, whole: Unit, job: _Job) -> None:
         """One job within the transaction; what it refuses undoes that job alone."""

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
+
+from sqlalchemy import ColumnElement
 
 from ..project.entities import Execution, Run, RunSummary, new_id
 from . import (
@@ -37,6 +39,7 @@ from .contract import (
     Page,
     Pruned,
     RunEnding,
+    Store,
     Tally,
     TurnRecord,
 )
@@ -61,7 +64,7 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-class SqlStore:
+class SqlStore(Store):
     """Everything a project keeps, in a database."""
 
     def __init__(self, database: Database) -> None:
@@ -71,7 +74,7 @@ class SqlStore:
         self._bodies = Bodies()
         self._work_known: dict[str, int] = {}
 
-    async def __aenter__(self) -> SqlStore:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -122,11 +125,27 @@ class SqlStore:
         self._work_known[worker_id] = self.database.bells.work.count
         if limit <= 0:
             return []
-        return await self._write(
-            lambda unit: queue.claim(
-                unit, worker_id, limit, lease_seconds, room or {}, execution_id, self._bodies
-            )
+        work = partial(
+            queue.claim,
+            worker_id=worker_id,
+            limit=limit,
+            lease_seconds=lease_seconds,
+            room=room or {},
+            execution_id=execution_id,
+            bodies=self._bodies,
         )
+        claiming = asyncio.ensure_future(self._write(work))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            await self._give_back(claiming)
+            raise
+
+    async def _give_back(self, claiming: asyncio.Future[list[ClaimedRun]]) -> None:
+        """Nobody will work on what was claimed for somebody who has gone."""
+        (found,) = await asyncio.gather(claiming, return_exceptions=True)
+        if not isinstance(found, BaseException):
+            await self.release([claim.lease for claim in found])
 
     async def wait_for_work(self, worker_id: str, timeout: float) -> bool:
         """Wait until work may have been queued since this worker's last claim; false when time is over."""
@@ -145,7 +164,7 @@ class SqlStore:
 
     async def release(self, leases: Collection[Lease]) -> None:
         if leases:
-            await self._write(lambda unit: queue.release(unit, leases))
+            await self._in_batches(lambda unit: queue.release(unit, leases))
 
     async def abandon(self, worker_ids: Collection[str]) -> int:
         return await self._in_batches(lambda unit: queue.abandon(unit, worker_ids)) if worker_ids else 0
@@ -158,6 +177,9 @@ class SqlStore:
         if execution_id is not None:
             await self.execution(execution_id)
             await self._write(lambda unit: steering.begin_cancelling(unit, execution_id))
+        return await self._cancel_all(which)
+
+    async def _cancel_all(self, which: ColumnElement[bool]) -> int:
         return await self._in_batches(lambda unit: steering.cancel_some(unit, which))
 
     async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
@@ -188,12 +210,8 @@ class SqlStore:
     async def delete_execution(self, wanted: str) -> int:
         """Delete an execution with all that belongs to it; it is out of sight at once."""
         await self._write(lambda unit: retention.hide_execution(unit, wanted))
-        await self.cancel_hidden(wanted)
+        await self._cancel_all(steering.which_runs(wanted, None))
         return await self._in_batches(lambda unit: retention.delete_runs_of(unit, wanted))
-
-    async def cancel_hidden(self, execution_id: str) -> None:
-        which = steering.which_runs(execution_id, None)
-        await self._in_batches(lambda unit: steering.cancel_some(unit, which))
 
     async def delete_runs(self, run_ids: Sequence[str]) -> int:
         deleted = 0
@@ -262,9 +280,16 @@ class SqlStore:
         )
 
     async def feedback(
-        self, *, run_id: str | None = None, evaluation_id: str | None = None
-    ) -> list[dict[str, Any]]:
-        return await self._read(lambda unit: recordings.list_feedback(unit, run_id, evaluation_id))
+        self,
+        *,
+        run_id: str | None = None,
+        evaluation_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page[dict[str, Any]]:
+        return await self._read(
+            lambda unit: recordings.list_feedback(unit, run_id, evaluation_id, cursor, limit)
+        )
 
     async def tally_executions(self, filters: Filters = _ALL, *, limit: int = 50) -> list[Tally]:
         return await self._read(lambda unit: statistics.tally_executions(unit, filters, limit))

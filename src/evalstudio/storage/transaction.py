@@ -12,7 +12,19 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Table, case, cast, func, insert, literal_column, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Table,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.sql import ColumnElement
 
 from . import schema
@@ -20,7 +32,21 @@ from . import schema
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 CHANNEL = "evalstudio"
 _EVENTS_LOCK = 0x65766C73
+DATABASE_CLOCK = cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 _INSERT_ROWS = 5000
+
+
+_table = schema.executions.c
+_added: dict[str, Any] = {name: _table[name] + bindparam(f"plus_{name}") for name in COUNTED}
+# Built once: putting a statement together costs more than running it.
+_COUNT = (
+    update(schema.executions)
+    .where(_table.id == bindparam("execution"))
+    .values(_added | {"updated": bindparam("updated")})
+    .returning(
+        _table.status, _table.total, _table.queued, _table.running, _table.cancelled, _table.cancelling
+    )
+)
 
 
 def now_ms() -> int:
@@ -68,9 +94,7 @@ class Unit:
 
     def clock(self) -> ColumnElement[int] | int:
         """The time leases are measured by: one clock for everybody who shares the database."""
-        if not self.is_postgres:
-            return now_ms()
-        return cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
+        return DATABASE_CLOCK if self.is_postgres else now_ms()
 
     def take_over(self, other: Unit) -> None:
         """Gather what another operation of the same transaction left to be written."""
@@ -92,17 +116,9 @@ class Unit:
         self._write_events()
 
     def _write_counts(self, execution_id: str, changes: dict[str, int]) -> None:
-        table = schema.executions.c
-        values: dict[str, Any] = {name: table[name] + change for name, change in changes.items() if change}
-        if not values:
-            return
+        given = {f"plus_{name}": change for name, change in changes.items()}
         row = self.connection.execute(
-            update(schema.executions)
-            .where(table.id == execution_id)
-            .values(values | {"updated": now_ms()})
-            .returning(
-                table.status, table.total, table.queued, table.running, table.cancelled, table.cancelling
-            )
+            _COUNT, given | {"execution": execution_id, "updated": now_ms()}
         ).one_or_none()
         if row is None:
             return

@@ -12,17 +12,19 @@ from ...connectors.policy import CallPolicy
 from ...connectors.session import AgentSession, test_connector
 from ...project.entities import Connector, StoredConnector
 from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..calling import line_to
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes.base import Identity, PageOf
+from ..shapes.base import Identity
 from ..shapes.calling import ConnectorTest, Invocation, InvocationResult
+from ..shapes.pages import ConnectorPage
 from ..shapes.system import ConnectorType
 from ..shelf import CONNECTORS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
-router = APIRouter(prefix="/connectors", tags=["connectors"])
+router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=JsonRoute)
 
 # Somebody is waiting in front of a screen: the first answer counts.
 _PROMPT = CallPolicy(retries=0, timeout_seconds=30.0, total_seconds=30.0)
@@ -37,9 +39,10 @@ async def list_types(studio: StudioDep) -> list[ConnectorType]:
 @router.get("", operation_id="listConnectors", responses=refusals())
 async def list_connectors(
     studio: StudioDep, paging: PagingDep, period: PeriodDep, text: TextQuery = None
-) -> PageOf[StoredConnector]:
+) -> ConnectorPage:
     """Connectors, newest first."""
-    return await CONNECTORS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    page = await CONNECTORS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    return ConnectorPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post(

@@ -6,22 +6,25 @@ from fastapi import APIRouter, Response
 
 from ...project.entities import Eval, StoredEval
 from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes.base import Identity, PageOf
+from ..shapes.base import Identity
+from ..shapes.pages import EvalPage
 from ..shelf import EVALS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
-router = APIRouter(prefix="/evals", tags=["evals"])
+router = APIRouter(prefix="/evals", tags=["evals"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listEvals", responses=refusals())
 async def list_evals(
     studio: StudioDep, paging: PagingDep, period: PeriodDep, text: TextQuery = None
-) -> PageOf[StoredEval]:
+) -> EvalPage:
     """Evals, newest first."""
-    return await EVALS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    page = await EVALS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    return EvalPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post("", operation_id="createEval", status_code=201, responses={201: ETAG, **refusals(409, 413, 415)})

@@ -10,10 +10,12 @@ from fastapi import APIRouter, Query
 from ...evaluators.aggregate import Outcome
 from ...evaluators.records import EvaluationInput
 from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
-from ...storage.contract import Filters, Page
+from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep, Shown
-from ..shapes.base import Identity, PageOf, Text
+from ..paging import PagingDep, PeriodDep
+from ..shapes.base import Identity, Text
+from ..shapes.pages import EvaluationPage
 from ..shapes.scoring import (
     EvaluationResultJson,
     EvaluationSummary,
@@ -24,7 +26,7 @@ from ..shapes.scoring import (
 )
 from ..studio import Studio, StudioDep
 
-router = APIRouter(prefix="/evaluations", tags=["evaluations"])
+router = APIRouter(prefix="/evaluations", tags=["evaluations"], route_class=JsonRoute)
 
 _AT_ONCE = 8
 
@@ -37,14 +39,14 @@ async def list_evaluations(
     agent_id: Annotated[Text | None, Query(alias="agentId")] = None,
     session_id: Annotated[Text | None, Query(alias="sessionId")] = None,
     outcome: Outcome | None = None,
-) -> PageOf[EvaluationSummary]:
+) -> EvaluationPage:
     """Recorded evaluations in short, newest first."""
     filters = Filters(
         agent_id=agent_id, session_id=session_id, outcome=outcome, since=period.since, until=period.until
     )
     page = await studio.store.evaluations(filters, cursor=paging.cursor, limit=paging.limit)
     items = [EvaluationSummary.model_validate(item) for item in page.items]
-    return Shown[EvaluationSummary].of(Page(items, page.cursor))
+    return EvaluationPage.model_construct(items=items, cursor=page.cursor)
 
 
 @router.post("", operation_id="createEvaluation", status_code=201, responses=refusals(413, 415))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..hub import Wanted
 from ..shapes.base import Identity
@@ -13,7 +14,7 @@ from ..shapes.system import EventJson
 from ..streaming import EventStream
 from ..studio import StudioDep
 
-router = APIRouter(tags=["events"])
+router = APIRouter(tags=["events"], route_class=JsonRoute)
 
 _STREAM: dict[str, Any] = {
     "description": "A stream of server-sent events. Each one's data is an EventJson, its id the event's id.",

@@ -11,14 +11,16 @@ from ...execution.starting import Order, order_of, start_execution
 from ...project.entities import Execution, ExecutionStatus, StoredConnector, StoredEval
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
+from ..bodies import JsonRoute
 from ..errors import ApiError, refusals
-from ..paging import PagingDep, PeriodDep, Shown, TextQuery
-from ..shapes.base import Identity, PageOf
+from ..paging import PagingDep, PeriodDep, TextQuery
+from ..shapes.base import Identity
+from ..shapes.pages import ExecutionPage
 from ..shapes.running import Affected, StartExecution
 from ..studio import Studio, StudioDep
 from ..versions import OnceDep
 
-router = APIRouter(prefix="/executions", tags=["executions"])
+router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listExecutions", responses=refusals())
@@ -29,12 +31,11 @@ async def list_executions(
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
     status: ExecutionStatus | None = None,
     text: TextQuery = None,
-) -> PageOf[Execution]:
+) -> ExecutionPage:
     """Executions, newest first."""
     filters = Filters(eval_id=eval_id, status=status, since=period.since, until=period.until, text=text)
-    return Shown[Execution].of(
-        await studio.store.executions(filters, cursor=paging.cursor, limit=paging.limit)
-    )
+    page = await studio.store.executions(filters, cursor=paging.cursor, limit=paging.limit)
+    return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post("", operation_id="startExecution", status_code=201, responses=refusals(404, 409, 413, 415))

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ..bodies import JsonRoute
 from ..errors import ApiError, refusals
 from ..shapes.base import Identity
 from ..shapes.scoring import Feedback, NewFeedback
 from ..studio import StudioDep
 
-router = APIRouter(prefix="/feedback", tags=["feedback"])
+router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listFeedback", responses=refusals())

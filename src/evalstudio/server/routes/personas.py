@@ -7,22 +7,25 @@ from fastapi import APIRouter, Response
 from ...conversation.definitions import Persona
 from ...project.entities import StoredPersona
 from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes.base import Identity, PageOf
+from ..shapes.base import Identity
+from ..shapes.pages import PersonaPage
 from ..shelf import PERSONAS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
-router = APIRouter(prefix="/personas", tags=["personas"])
+router = APIRouter(prefix="/personas", tags=["personas"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listPersonas", responses=refusals())
 async def list_personas(
     studio: StudioDep, paging: PagingDep, period: PeriodDep, text: TextQuery = None
-) -> PageOf[StoredPersona]:
+) -> PersonaPage:
     """Personas, newest first."""
-    return await PERSONAS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    page = await PERSONAS.page(studio, Filters(since=period.since, until=period.until, text=text), paging)
+    return PersonaPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post(

@@ -9,19 +9,21 @@ from fastapi import APIRouter, Depends, Query
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.aggregate import Outcome
 from ...execution.starting import start_execution
-from ...project.entities import Connector, Run, RunStatus, RunSummary
+from ...project.entities import Connector, Run, RunStatus
 from ...project.secrets import masked
 from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..errors import ApiError, refusals
-from ..paging import PagingDep, PeriodDep, Shown, TextQuery
+from ..paging import PagingDep, PeriodDep, TextQuery
 from ..rescoring import rescore
-from ..shapes.base import Identity, PageOf, Text
+from ..shapes.base import Identity, Text
+from ..shapes.pages import RunPage
 from ..shapes.running import Affected, Rescored, RunDefinitions, RunDetail, StartedRuns, StartRun, detail_of
 from ..studio import StudioDep
 from ..trying import order_for
 from ..versions import OnceDep
 
-router = APIRouter(prefix="/runs", tags=["runs"])
+router = APIRouter(prefix="/runs", tags=["runs"], route_class=JsonRoute)
 
 _SHOWN_RUNS = 100
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]
@@ -58,9 +60,10 @@ RunFilters = Annotated[Filters, Depends(run_filters)]
 
 
 @router.get("", operation_id="listRuns", responses=refusals())
-async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> PageOf[RunSummary]:
+async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> RunPage:
     """Runs without what was said, newest first."""
-    return Shown[RunSummary].of(await studio.store.runs(filters, cursor=paging.cursor, limit=paging.limit))
+    page = await studio.store.runs(filters, cursor=paging.cursor, limit=paging.limit)
+    return RunPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post("", operation_id="startRun", status_code=201, responses=refusals(404, 409, 413, 415))

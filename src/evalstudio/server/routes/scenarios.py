@@ -12,15 +12,17 @@ from ...conversation.simulation import user_prompt
 from ...project.cases import cases_of
 from ...project.entities import StoredScenario
 from ...storage.contract import Filters
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep, TextQuery
-from ..shapes.base import Identity, PageOf, Text
+from ..shapes.base import Identity, Text
 from ..shapes.calling import Prompt
+from ..shapes.pages import ScenarioPage
 from ..shelf import SCENARIOS
 from ..studio import StudioDep
 from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
-router = APIRouter(prefix="/scenarios", tags=["scenarios"])
+router = APIRouter(prefix="/scenarios", tags=["scenarios"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listScenarios", responses=refusals())
@@ -30,10 +32,11 @@ async def list_scenarios(
     period: PeriodDep,
     text: TextQuery = None,
     tag: Annotated[list[Text] | None, Query(max_length=20, description="With all of these tags")] = None,
-) -> PageOf[StoredScenario]:
+) -> ScenarioPage:
     """Scenarios, newest first."""
     filters = Filters(since=period.since, until=period.until, text=text, tags=tag or ())
-    return await SCENARIOS.page(studio, filters, paging)
+    page = await SCENARIOS.page(studio, filters, paging)
+    return ScenarioPage.model_construct(items=page.items, cursor=page.cursor)
 
 
 @router.post(

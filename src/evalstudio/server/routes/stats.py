@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ...storage.contract import Filters, GroupedBy
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..paging import PeriodDep
 from ..shapes.base import Identity
@@ -15,7 +16,7 @@ from ..stats import execution_figures, figures_of, matrix
 from ..studio import StudioDep
 from .runs import RunFilters
 
-router = APIRouter(prefix="/stats", tags=["stats"])
+router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
 EvalId = Annotated[Identity | None, Query(alias="evalId")]
 
 

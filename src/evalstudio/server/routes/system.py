@@ -8,12 +8,13 @@ from fastapi import APIRouter, Cookie, Header, Request, Response
 
 from ...storage.contract import Filters
 from ...version import __version__
+from ..bodies import JsonRoute
 from ..errors import ApiError, refusals
 from ..sessions import COOKIE, LIFETIME, is_token, issue, shows_token
 from ..shapes.system import Credentials, Health, ProcessorStatus, Readiness, Session, Status
 from ..studio import StudioDep
 
-router = APIRouter(tags=["system"])
+router = APIRouter(tags=["system"], route_class=JsonRoute)
 
 
 @router.get("/health", operation_id="getHealth", responses=refusals())

@@ -9,11 +9,12 @@ from fastapi import APIRouter
 from ...llm.errors import ModelError
 from ...llm.providers import find_access, origin
 from ...llm.settings import LlmSettings
+from ..bodies import JsonRoute
 from ..errors import refusals
 from ..shapes.system import EvaluatorType, LoadedPlugin, ModelProvider, Models, Providers
 from ..studio import StudioDep
 
-router = APIRouter(tags=["types"])
+router = APIRouter(tags=["types"], route_class=JsonRoute)
 
 
 @router.get("/evaluator-types", operation_id="listEvaluatorTypes", responses=refusals())

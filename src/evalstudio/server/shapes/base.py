@@ -27,9 +27,5 @@ class Shape(BaseModel):
 class PageOf(Shape, Generic[T]):
     """Part of a list, newest first."""
 
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[type[object], ...]) -> str:
-        return f"{params[0].__name__.removeprefix('Stored')}Page"
-
     items: list[T]
     cursor: str | None = Field(description="Pass it on to read on; null at the end of the list")

@@ -122,13 +122,14 @@ class RunOutput(TypedDict):
     coverage: NotRequired[dict[str, Any]]
 
 
-class TurnDetail(Turn):
+class TurnDetail(Shape):
     """A turn with what the evaluators found after it. Turn 0 is what was said before the first."""
 
+    turn: int = Field(ge=0)
     message_count: int | None = Field(default=None, description="How many of the run's messages are its own")
-
+    latency_ms: float | None = None
     tokens_usage: TokensJson | None = None
-    evaluator_results: list[EvaluatorResultJson] = Field(default_factory=list[EvaluatorResultJson])  # pyright: ignore[reportIncompatibleVariableOverride]
+    evaluator_results: list[EvaluatorResultJson] = Field(default_factory=list[EvaluatorResultJson])
 
 
 class RunDetail(Run):
@@ -156,10 +157,10 @@ class Rescored(Shape):
 
 def detail_of(run: Run) -> RunDetail:
     """A run as the API describes it; nothing is checked again."""
-    turns = [
-        TurnDetail.model_construct(
-            **{**dict(turn), "message_count": (turn.model_extra or {}).get("messageCount")}
-        )
-        for turn in run.turns
-    ]
-    return RunDetail.model_construct(**{**run.__dict__, "turns": turns})
+    fields: dict[str, Any] = {**run.__dict__, "turns": [_turn(turn) for turn in run.turns]}
+    return RunDetail.model_construct(None, **fields)
+
+
+def _turn(turn: Turn) -> TurnDetail:
+    fields: dict[str, Any] = {**turn.__dict__, "message_count": (turn.model_extra or {}).get("messageCount")}
+    return TurnDetail.model_construct(None, **fields)

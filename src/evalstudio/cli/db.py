@@ -1,0 +1,113 @@
+"""``evalstudio db``: the database under a project."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .loops import run_async
+from .opening import YesOption, config_at_hand, confirm, project_at
+from .options import ConfigOption, JsonOption
+from .output import fail, print_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..project.config import StorageSettings
+
+app = typer.Typer(no_args_is_help=True, help="The database under a project.")
+
+_PERIOD = re.compile(r"(\d{1,6})\s*([hdw])\Z", re.IGNORECASE)
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+@app.command("status")
+def show_status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Say where the database is and which schema it has. Nothing is changed."""
+    from ..storage.opening import status
+
+    settings, folder = _storage(config)
+    found = run_async(status(settings, folder))
+    place = place_of(settings, folder)
+    if as_json:
+        print_json({"type": settings.type, "place": place, **_schema(found)})
+        return
+    words = {
+        "empty": "it is empty; the schema is made when it is first used",
+        "older": 'it has an older schema; bring it up to date with "evalstudio db migrate"',
+        "current": "it is up to date",
+        "newer": "it was made by a newer version of evalstudio; update evalstudio",
+    }
+    typer.echo(f"{settings.type} at {place}: {words[found.state]} (schema {found.found or 'none'})")
+
+
+@app.command("migrate")
+def migrate_database(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Bring the database up to date. A SQLite file is copied first."""
+    from ..storage.opening import migrate
+
+    settings, folder = _storage(config)
+    done = run_async(migrate(settings, folder))
+    backup = None if done.backup is None else str(done.backup)
+    if as_json:
+        print_json({"before": _schema(done.before), "backup": backup})
+    elif done.before.state == "current":
+        typer.echo(f"Nothing to do: the schema is {done.before.wanted} already.")
+    else:
+        typer.echo(f"Brought from {done.before.found or 'nothing'} to schema {done.before.wanted}.")
+        if backup:
+            typer.echo(f"A copy of what it was: {backup}")
+
+
+@app.command("prune")
+def prune_database(
+    keep: Annotated[str, typer.Option(help="Keep what is younger: 90d, 12h, 8w.", show_default=False)],
+    yes: YesOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete executions and recorded evaluations that ended longer ago. Definitions stay."""
+    period = period_of(keep)
+
+    async def work() -> None:
+        async with project_at(config) as workspace:
+            confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
+            pruned = await workspace.store.prune(period)
+        counts = {name: getattr(pruned, name) for name in ("executions", "runs", "evaluations", "events")}
+        if as_json:
+            print_json(counts)
+        else:
+            typer.echo("Deleted " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + ".")
+
+    run_async(work())
+
+
+def period_of(text: str) -> timedelta:
+    found = _PERIOD.match(text.strip())
+    if found is None:
+        raise fail(f'--keep "{text}" is not a period; write 90d, 12h or 8w')
+    return int(found[1]) * _UNITS[found[2].lower()]
+
+
+def _storage(config: Path | None) -> tuple[StorageSettings, Path]:
+    from ..project.config import read_config
+
+    path = config_at_hand(config)
+    return read_config(path).storage, path.resolve().parent
+
+
+def place_of(settings: StorageSettings, folder: Path) -> str:
+    """Where the database is, without what opens it."""
+    from ..connectors.secrets import shown_address
+    from ..storage.opening import sqlite_path
+
+    if settings.type == "sqlite":
+        return str(sqlite_path(settings, folder))
+    return shown_address(settings.connection_string or "")
+
+
+def _schema(found: object) -> dict[str, object]:
+    return {name: getattr(found, name) for name in ("state", "found", "wanted")}

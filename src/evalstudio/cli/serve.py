@@ -1,0 +1,57 @@
+"""``evalstudio serve``: the API, the web UI and the run processor in one process."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from .loops import run_async
+from .options import ConfigOption
+from .output import fail, warn
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; any but a local one needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 3000,
+    web: Annotated[bool, typer.Option("--web/--no-web", help="Serve the web UI.")] = True,
+    processor: Annotated[
+        bool, typer.Option("--processor/--no-processor", help="Work on queued runs in this process.")
+    ] = True,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the web UI in a browser.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Serve the API and the web UI. Ctrl-C finishes what is nearly done and releases the rest."""
+    from ..server.policy import UnsafeServer
+    from ..server.running import ServerOptions
+    from ..server.running import serve as run_server
+
+    _log_to_stderr()
+    options = ServerOptions(host=host, port=port, web=web, processor=processor)
+    try:
+        if open_browser:
+            _open_soon(f"http://{host}:{port}/")
+        run_async(run_server(config, options, warn))
+    except UnsafeServer as error:
+        raise fail(str(error)) from None
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    root = logging.getLogger("evalstudio")
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+
+
+def _open_soon(address: str) -> None:
+    """Once the server listens; a browser that is too early shows an error."""
+    import threading
+    import webbrowser
+
+    timer = threading.Timer(1.0, webbrowser.open, (address,))
+    timer.daemon = True
+    timer.start()

@@ -1,0 +1,9 @@
+"""A typed client for a remote server: ``Client`` for plain code, ``AsyncClient`` for async code."""
+
+from __future__ import annotations
+
+from .asynchronous import AsyncClient
+from .blocking import Client
+from .errors import ServerError
+
+__all__ = ["AsyncClient", "Client", "ServerError"]

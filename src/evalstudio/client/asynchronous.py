@@ -1,0 +1,209 @@
+"""``AsyncClient``: the API in the project's own entities, for async code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import orjson
+
+from ..conversation.definitions import Persona, Scenario
+from ..project.entities import (
+    Connector,
+    Eval,
+    Execution,
+    Run,
+    RunSummary,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+)
+from ..version import __version__
+from .errors import raise_refusal
+from .shelves import AsyncShelf
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+Json = dict[str, Any]
+Query = Mapping[str, str | int | None]
+
+_PAGE = 200
+_RETRY_SECONDS = 1.0
+
+
+class AsyncClient:
+    """Talks to one server. Use it with ``async with``, or close it."""
+
+    def __init__(self, url: str = "http://127.0.0.1:3000", token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._token = token
+        self._http: ClientSession | None = None
+        self.personas = AsyncShelf(self, "personas", Persona, StoredPersona)
+        self.scenarios = AsyncShelf(self, "scenarios", Scenario, StoredScenario)
+        self.connectors = AsyncShelf(self, "connectors", Connector, StoredConnector)
+        self.evals = AsyncShelf(self, "evals", Eval, StoredEval)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def status(self) -> Json:
+        """The project and its server."""
+        return await self.call("GET", "/api/status")
+
+    async def evaluator_types(self) -> list[Json]:
+        return await self.call("GET", "/api/evaluator-types")
+
+    async def connector_types(self) -> list[Json]:
+        return await self.call("GET", "/api/connectors/types")
+
+    async def test_connector(self, connector_id: str) -> Json:
+        """Whether the agent is there and answers: ``success``, ``latencyMs``, ``response``, ``error``."""
+        return await self.call("POST", f"/api/connectors/{connector_id}/test")
+
+    async def start(
+        self,
+        eval_id: str,
+        *,
+        repetitions: int | None = None,
+        labels: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Execution:
+        """Start an eval. The same ``key`` given again starts nothing new."""
+        body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {})}
+        answer = await self.call("POST", "/api/executions", body=body, key=key)
+        return Execution.model_validate(answer)
+
+    async def execution(self, execution_id: str) -> Execution:
+        return Execution.model_validate(await self.call("GET", f"/api/executions/{execution_id}"))
+
+    async def executions(self, **filters: str | int | None) -> list[Execution]:
+        """The newest executions, narrowed as the API allows: ``evalId``, ``status``, ``limit``, …"""
+        page = await self.call("GET", "/api/executions", query=filters)
+        return [Execution.model_validate(item) for item in page["items"]]
+
+    async def cancel(self, execution_id: str) -> int:
+        """Cancel what is still queued or running; says how many runs that were."""
+        return (await self.call("POST", f"/api/executions/{execution_id}/cancel"))["count"]
+
+    async def retry(self, execution_id: str) -> int:
+        """Queue the errored runs of an execution again; says how many."""
+        return (await self.call("POST", f"/api/executions/{execution_id}/retry"))["count"]
+
+    async def try_scenario(self, scenario_id: str, connector_id: str, **more: Any) -> list[RunSummary]:
+        """Run one scenario against one connector once."""
+        body = {"scenarioId": scenario_id, "connectorId": connector_id, **more}
+        answer = await self.call("POST", "/api/runs", body=body)
+        return [RunSummary.model_validate(item) for item in answer["runs"]]
+
+    async def runs(self, **filters: str | int | None) -> list[RunSummary]:
+        """Every run that fits: ``executionId``, ``status``, ``outcome``, ``scenarioId``, …"""
+        return [RunSummary.model_validate(item) async for item in self.pages("/api/runs", filters)]
+
+    async def run(self, run_id: str) -> Run:
+        """A run with all that was said and its whole output."""
+        return Run.model_validate(await self.call("GET", f"/api/runs/{run_id}"))
+
+    async def score(self, given: Mapping[str, Any], config: Mapping[str, Any]) -> Json:
+        """Score one recorded response."""
+        return await self.call("POST", "/api/evaluations", body={"input": given, "config": config})
+
+    async def wait(self, execution_id: str, *, timeout: float | None = None) -> Execution:
+        """Wait until an execution is over."""
+        async with asyncio.timeout(timeout):
+            async for event in self.events(execution_id=execution_id, after=0):
+                if event["kind"] in ("execution.completed", "execution.cancelled"):
+                    found = await self.execution(execution_id)
+                    if found.status in ("completed", "cancelled"):
+                        return found
+        raise AssertionError("a stream of events never ends")
+
+    async def events(
+        self, *, execution_id: str | None = None, run_id: str | None = None, after: int | None = None
+    ) -> AsyncIterator[Json]:
+        """What happens, as it happens. A lost connection is taken up where it broke off."""
+        from aiohttp import ClientError, ClientTimeout
+
+        query = {"executionId": execution_id, "runId": run_id, "after": after}
+        while True:
+            try:
+                async with self._request(
+                    "GET", "/api/events", query=query, timeout=ClientTimeout(total=None, sock_read=60)
+                ) as response:
+                    await raise_refusal(response)
+                    async for event in _events(response):
+                        query["after"] = event["id"]
+                        yield event
+            except (ClientError, TimeoutError):
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def pages(self, path: str, filters: Query) -> AsyncIterator[Json]:
+        """Every item of a list."""
+        query: dict[str, str | int | None] = {"limit": _PAGE, **filters}
+        while True:
+            page = await self.call("GET", path, query=query)
+            for item in page["items"]:
+                yield item
+            if page["cursor"] is None:
+                return
+            query["cursor"] = page["cursor"]
+
+    async def call(
+        self,
+        method: Literal["GET", "POST", "PUT", "DELETE"],
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        key: str | None = None,
+        if_match: str | None = None,
+    ) -> Any:
+        """Any operation of the API; its JSON."""
+        headers = {"Idempotency-Key": key, "If-Match": if_match}
+        async with self._request(method, path, query=query, body=body, headers=headers) as response:
+            await raise_refusal(response)
+            content = await response.read()
+            return orjson.loads(content) if content else None
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        headers: Mapping[str, str | None] | None = None,
+        **more: Any,
+    ) -> Any:
+        given = {name: value for name, value in (headers or {}).items() if value is not None}
+        if body is not None:
+            more["data"] = orjson.dumps(body)
+            given["Content-Type"] = "application/json"
+        params = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        return self._session().request(method, self.url + path, params=params, headers=given, **more)
+
+    def _session(self) -> ClientSession:
+        if self._http is None or self._http.closed:
+            from aiohttp import ClientSession, DummyCookieJar
+
+            headers = {"User-Agent": f"evalstudio/{__version__}"}
+            if self._token is not None:
+                headers["Authorization"] = f"Bearer {self._token}"
+            self._http = ClientSession(headers=headers, cookie_jar=DummyCookieJar())
+        return self._http
+
+
+async def _events(response: ClientResponse) -> AsyncIterator[Json]:
+    async for line in response.content:
+        if line.startswith(b"data: "):
+            yield cast(Json, orjson.loads(line[6:]))

@@ -1,0 +1,110 @@
+"""``Client``: the same for plain code, on a loop of its own in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from .asynchronous import AsyncClient, Json
+from .shelves import AsyncShelf, Kept, New
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(
+    method: Callable[Concatenate[Any, P], Awaitable[T]],
+) -> Callable[Concatenate[Any, P], T]:
+    """The same method for plain code."""
+
+    def call(self: Any, *args: P.args, **more: P.kwargs) -> T:
+        return self.run_blocking(method(self.asynchronous, *args, **more))
+
+    call.__doc__ = method.__doc__
+    return call
+
+
+class Shelf(Generic[New, Kept]):
+    """The definitions of one kind on a server, for plain code."""
+
+    def __init__(self, client: Client, asynchronous: AsyncShelf[New, Kept]) -> None:
+        self.asynchronous = asynchronous
+        self.run_blocking = client.run_blocking
+
+    def list(self, text: str | None = None) -> list[Kept]:
+        """All of them, or those with this text in their name."""
+        return self.run_blocking(self.asynchronous.list(text))
+
+    def get(self, wanted: str) -> Kept:
+        return self.run_blocking(self.asynchronous.get(wanted))
+
+    def create(self, given: New | Mapping[str, Any], *, key: str | None = None) -> Kept:
+        """Make one. The same ``key`` given again makes nothing new."""
+        return self.run_blocking(self.asynchronous.create(given, key=key))
+
+    def update(self, wanted: str, given: New | Mapping[str, Any], *, version: int | None = None) -> Kept:
+        """Replace one; with ``version`` only if it is still that version."""
+        return self.run_blocking(self.asynchronous.update(wanted, given, version=version))
+
+    def delete(self, wanted: str) -> None:
+        self.run_blocking(self.asynchronous.delete(wanted))
+
+
+class Client:
+    """Talks to one server from plain code. Use it with ``with``, or close it."""
+
+    def __init__(self, url: str = "http://127.0.0.1:3000", token: str | None = None) -> None:
+        self.asynchronous = AsyncClient(url, token)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="evalstudio-client", daemon=True)
+        self._thread.start()
+        self.personas = Shelf(self, self.asynchronous.personas)
+        self.scenarios = Shelf(self, self.asynchronous.scenarios)
+        self.connectors = Shelf(self, self.asynchronous.connectors)
+        self.evals = Shelf(self, self.asynchronous.evals)
+
+    status = _blocking(AsyncClient.status)
+    evaluator_types = _blocking(AsyncClient.evaluator_types)
+    connector_types = _blocking(AsyncClient.connector_types)
+    test_connector = _blocking(AsyncClient.test_connector)
+    start = _blocking(AsyncClient.start)
+    execution = _blocking(AsyncClient.execution)
+    executions = _blocking(AsyncClient.executions)
+    cancel = _blocking(AsyncClient.cancel)
+    retry = _blocking(AsyncClient.retry)
+    try_scenario = _blocking(AsyncClient.try_scenario)
+    runs = _blocking(AsyncClient.runs)
+    run = _blocking(AsyncClient.run)
+    score = _blocking(AsyncClient.score)
+    wait = _blocking(AsyncClient.wait)
+    call = _blocking(AsyncClient.call)
+
+    def events(
+        self, *, execution_id: str | None = None, run_id: str | None = None, after: int | None = None
+    ) -> Iterator[Json]:
+        """What happens, as it happens."""
+        found = self.asynchronous.events(execution_id=execution_id, run_id=run_id, after=after)
+        while True:
+            yield self.run_blocking(anext(found))
+
+    def run_blocking(self, work: Awaitable[T]) -> T:
+        async def finish() -> T:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(finish(), self._loop).result()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self.run_blocking(self.asynchronous.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

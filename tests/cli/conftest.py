@@ -1,0 +1,63 @@
+"""The command line in this process: quick, with everything but a process of its own real."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstudio.cli import main
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+class Typed:
+    """Runs a command as if it had been typed; by default it must succeed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._patch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, code: int = 0, stdin: str = "") -> Done:
+        self._patch.setattr(sys, "argv", ["evalstudio", *arguments])
+        self._patch.setattr(sys, "stdin", io.StringIO(stdin))
+        self._capsys.readouterr()
+        ended = 0
+        try:
+            main()
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        found = self._capsys.readouterr()
+        assert ended == code, f"{arguments}: {ended}\n{found.out}\n{found.err}"
+        return Done(ended, found.out, found.err)
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return Typed(monkeypatch, capsys)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Path:
+    """A fresh project, made by ``evalstudio init``, as the folder at hand."""
+    folder = tmp_path / "studio"
+    typed("init", str(folder))
+    monkeypatch.chdir(folder)
+    return folder

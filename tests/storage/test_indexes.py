@@ -1,0 +1,76 @@
+"""Every index is used by some query, and no list walks through a whole table for want of one."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+from tests.support.stored_runs import claimed, ending, queued, turn
+
+from evalstudio.project.config import StorageSettings
+from evalstudio.storage import schema
+from evalstudio.storage.contract import Filters
+from evalstudio.storage.opening import DEFAULT_PATH, open_store
+from evalstudio.storage.store import SqlStore
+
+Statement = tuple[str, Any]
+
+
+async def use_everything(store: SqlStore) -> None:
+    execution = await queued(store, 4)
+    one, two, three = await claimed(store, limit=3)
+    await store.append_turn(one.lease, turn())
+    await store.finish(one.lease, ending("error"))
+    await store.heartbeat([two.lease], 60)
+    await store.release([two.lease])
+    await store.runs(Filters(execution_id=execution.id))
+    await store.runs(Filters(scenario_id="s1"))
+    await store.runs(Filters(outcome="error"))
+    await store.retry(execution_id=execution.id)
+    await store.cancel(run_ids=[three.lease.run_id])
+    await store.add_feedback({}, run_id=one.lease.run_id)
+    await store.feedback(run_id=one.lease.run_id)
+    evaluation = await store.save_evaluation({"agentId": "a", "sessionId": "s"})
+    await store.feedback(evaluation_id=evaluation)
+    await store.evaluations(Filters(agent_id="a"))
+    await store.evaluations(Filters(session_id="s"))
+    await store.delete_execution(execution.id)
+    await store.prune(timedelta(days=1))
+
+
+@pytest.fixture
+def statements() -> Any:
+    seen: list[Statement] = []
+
+    def remember(_: object, __: object, text: str, parameters: Any, ___: object, many: bool) -> None:
+        seen.append((text, parameters[0] if many else parameters))
+
+    event.listen(Engine, "before_cursor_execute", remember)
+    yield seen
+    event.remove(Engine, "before_cursor_execute", remember)
+
+
+def test_every_index_is_used_and_none_is_missing(tmp_path: Path, statements: list[Statement]) -> None:
+    async def main() -> None:
+        async with await open_store(StorageSettings(), tmp_path) as store:
+            await use_everything(store)
+
+    asyncio.run(main())
+    plans: list[str] = []
+    with closing(sqlite3.connect(tmp_path / DEFAULT_PATH)) as connection:
+        for text, parameters in dict(statements).items():
+            if text.startswith(("SELECT", "UPDATE", "DELETE")):
+                plans += [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+    declared = {index.name for table in schema.metadata.tables.values() for index in table.indexes}
+    unused = {name for name in declared if not any(f"INDEX {name} " in f"{plan} " for plan in plans)}
+    assert unused == set()
+    walked = {
+        plan for plan in plans if plan in ("SCAN turns", "SCAN messages", "SCAN outputs", "SCAN feedback")
+    }
+    assert walked <= {"SCAN feedback"}

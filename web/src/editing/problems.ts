@@ -1,0 +1,48 @@
+// What the server found wrong, brought to the field it belongs to. Paths are written "evaluators[0].config.pattern".
+import type { ErrorSchema } from '@rjsf/utils';
+import type { Problem } from '../api/client';
+
+type Step = string | number;
+
+/** "a[0].b" as its steps. */
+export function steps(path: string): Step[] {
+  const found = path.matchAll(/\[(\d+)\]|([^.[\]]+)/g);
+  return [...found].map(([, index, name]) => (index === undefined ? (name as string) : Number(index)));
+}
+
+/** What is wrong inside a place, each path beginning there. */
+export function under(problems: Problem[], place: string): Problem[] {
+  return problems
+    .filter(({ path }) => isInside(path, place))
+    .map(({ path, message }) => ({ path: path.slice(place.length).replace(/^\./, ''), message }));
+}
+
+/** What is wrong at a place itself, as one line. */
+export function at(problems: Problem[], place: string): string | undefined {
+  const found = problems.filter(({ path }) => path === place).map(({ message }) => message);
+  return found.length > 0 ? found.join(', ') : undefined;
+}
+
+/** What is left once these fields have been changed. */
+export function without(problems: Problem[], fields: string[]): Problem[] {
+  const left = problems.filter(({ path }) => !fields.some((field) => isInside(path, field)));
+  return left.length === problems.length ? problems : left;
+}
+
+/** Problems in the shape generated forms want. */
+export function errorTree(problems: Problem[]): ErrorSchema {
+  const tree: Record<string, unknown> = {};
+  for (const { path, message } of problems) {
+    let here = tree;
+    for (const step of steps(path)) {
+      here[step] ??= {};
+      here = here[step] as Record<string, unknown>;
+    }
+    here.__errors = [...((here.__errors as string[] | undefined) ?? []), message];
+  }
+  return tree as ErrorSchema;
+}
+
+function isInside(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}.`) || path.startsWith(`${place}[`);
+}

@@ -1,0 +1,50 @@
+// A form made from a JSON Schema. It hands on only what differs from the schema's defaults.
+import { withTheme } from '@rjsf/core';
+import { deepEquals, type ErrorSchema } from '@rjsf/utils';
+import { useMemo, useState } from 'react';
+import { pruned } from './prune';
+import { formShape, type JsonSchema } from './schema';
+import { theme } from './theme';
+import { validator } from './validator';
+
+const Form = withTheme(theme);
+const DEFAULTS = { arrayMinItems: { populate: 'requiredOnly' } } as const;
+
+type Config = Record<string, unknown>;
+type SchemaFormProps = {
+  id: string;
+  schema: JsonSchema;
+  value: Config;
+  errors?: ErrorSchema;
+  onChange: (value: Config) => void;
+};
+
+export default function SchemaForm({ id, schema, value, errors, onChange }: SchemaFormProps) {
+  const shape = useMemo(() => formShape(schema), [schema]);
+  const [data, setData] = useState<Config>(value);
+  const kept = (config: Config) => pruned(shape.schema, config) as Config;
+  // The form keeps what is half entered; what comes from outside replaces it only where it says otherwise.
+  const differs = !deepEquals(kept(data), kept(value));
+  const shown = differs ? value : data;
+  return (
+    <Form
+      tagName="div"
+      idPrefix={id}
+      schema={shape.schema}
+      uiSchema={{ ...shape.uiSchema, 'ui:submitButtonOptions': { norender: true } }}
+      formData={shown}
+      validator={validator}
+      extraErrors={errors}
+      experimental_defaultFormStateBehavior={DEFAULTS}
+      noValidate
+      showErrorList={false}
+      onChange={({ formData }) => {
+        const next = (formData ?? {}) as Config;
+        setData(next);
+        if (!deepEquals(kept(next), kept(value))) onChange(kept(next));
+      }}
+    >
+      {null}
+    </Form>
+  );
+}

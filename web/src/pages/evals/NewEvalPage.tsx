@@ -1,0 +1,5 @@
+import { PageTitle } from '../../parts/PageTitle';
+
+export default function NewEvalPage() {
+  return <PageTitle title="New eval" />;
+}

@@ -1,0 +1,5 @@
+import { PageTitle } from '../../parts/PageTitle';
+
+export default function EvaluatorsPage() {
+  return <PageTitle title="Evaluators" />;
+}

@@ -1,0 +1,55 @@
+// An outcome by icon, word and colour together: never by colour alone.
+import { Badge, type MantineColor } from '@mantine/core';
+import {
+  type Icon,
+  IconAlertTriangle,
+  IconBan,
+  IconCircleCheck,
+  IconCircleDashed,
+  IconCircleX,
+  IconClock,
+  IconHourglass,
+  IconPlayerPlay,
+  IconPlayerSkipForward,
+} from '@tabler/icons-react';
+import type { Standing } from './outcome';
+
+interface Look {
+  word: string;
+  color: MantineColor;
+  icon: Icon;
+}
+
+export const LOOKS: Record<Standing, Look> = {
+  pass: { word: 'Pass', color: 'teal', icon: IconCircleCheck },
+  fail: { word: 'Fail', color: 'red', icon: IconCircleX },
+  error: { word: 'Error', color: 'orange', icon: IconAlertTriangle },
+  queued: { word: 'Queued', color: 'gray', icon: IconClock },
+  running: { word: 'Running', color: 'blue', icon: IconPlayerPlay },
+  cancelled: { word: 'Cancelled', color: 'gray', icon: IconBan },
+  pending: { word: 'Pending', color: 'gray', icon: IconHourglass },
+  skipped: { word: 'Skipped', color: 'gray', icon: IconPlayerSkipForward },
+  unasserted: { word: 'No assertions', color: 'gray', icon: IconCircleDashed },
+};
+
+interface Props {
+  standing: Standing;
+  /** Instead of the standing's own word; the icon still tells it apart */
+  label?: string;
+  size?: 'xs' | 'sm' | 'md' | 'lg';
+}
+
+export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
+  const { word, color, icon: Shown } = LOOKS[standing];
+  return (
+    <Badge
+      variant="light"
+      color={color}
+      size={size}
+      tt="none"
+      leftSection={<Shown size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />}
+    >
+      {label ?? word}
+    </Badge>
+  );
+}

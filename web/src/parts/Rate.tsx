@@ -1,0 +1,37 @@
+// A rate with what it rests on: how many of how many, and its 95 % interval.
+import { Text, Tooltip } from '@mantine/core';
+import type { Schemas } from '../api/client';
+import { percent } from './numbers';
+
+interface Props {
+  rate: Schemas['RateJson'];
+  /** Errored runs, which are in no rate of scored runs */
+  errored?: number;
+}
+
+export function Rate({ rate, errored = 0 }: Props) {
+  if (rate.rate === null) {
+    return (
+      <Text span size="sm" c="dimmed">
+        none scored
+      </Text>
+    );
+  }
+  const interval = `95 % interval ${percent(rate.low)} to ${percent(rate.high)}`;
+  return (
+    <Tooltip label={interval}>
+      <Text
+        span
+        size="sm"
+        tabIndex={0}
+        aria-label={`${percent(rate.rate)}, ${rate.passed} of ${rate.of}, ${interval}`}
+      >
+        <b>{percent(rate.rate)}</b>{' '}
+        <Text span size="xs" c="dimmed">
+          {rate.passed} of {rate.of}
+          {errored > 0 && `, ${errored} errored`}
+        </Text>
+      </Text>
+    </Tooltip>
+  );
+}

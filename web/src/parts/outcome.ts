@@ -1,0 +1,30 @@
+// Where a run or an evaluator result stands, in one word. Shown by OutcomeBadge, always with an icon.
+import type { Schemas } from '../api/client';
+
+export type Standing =
+  | 'pass'
+  | 'fail'
+  | 'error'
+  | 'queued'
+  | 'running'
+  | 'cancelled'
+  | 'pending'
+  | 'skipped'
+  | 'unasserted';
+
+type Run = Pick<Schemas['RunSummary'], 'status' | 'result'>;
+
+export function standingOf(run: Run): Standing {
+  if (run.status === 'queued' || run.status === 'running' || run.status === 'cancelled') return run.status;
+  if (!run.result) return 'error';
+  return run.result.outcome === 'pass' && !run.result.asserted ? 'unasserted' : run.result.outcome;
+}
+
+/** An execution in one word: what is under way comes first, then the worst outcome. */
+export function standingOfExecution(execution: Pick<Schemas['Execution'], 'status' | 'counts'>): Standing {
+  const { status, counts } = execution;
+  if (status !== 'completed') return status;
+  if (counts.failed > 0) return 'fail';
+  if (counts.errored > 0) return 'error';
+  return counts.passed > counts.unasserted ? 'pass' : 'unasserted';
+}

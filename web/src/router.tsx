@@ -1,0 +1,85 @@
+// All addresses of the app. Every page is loaded when it is first shown.
+//
+// To add or fill a page: pages/<noun>/<Name>Page.tsx with a default export; read parameters with
+// getRouteApi('/scenarios/$scenarioId').useParams() and read data with the queries of api/queries.ts.
+// Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
+// no eval and no inline scripts (ajv compiles with eval; see parts/README.md).
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { PageError, PageMissing, PagePending } from './shell/PageStates';
+import { Shell } from './shell/Shell';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: PageMissing });
+
+type Page = Parameters<typeof lazyRouteComponent>[0];
+
+function page<const Path extends string>(path: Path, load: Page) {
+  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+}
+
+/** What an execution page shows of its runs; kept in the address, so that it can be shared. */
+export const SHOWN = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
+export type Shown = (typeof SHOWN)[number];
+
+const execution = createRoute({
+  getParentRoute: () => root,
+  path: '/executions/$executionId',
+  component: lazyRouteComponent(() => import('./pages/execution/ExecutionPage')),
+  validateSearch: (search: Record<string, unknown>): { show?: Shown; text?: string; scenario?: string } => ({
+    show: SHOWN.find((shown) => shown === search.show && shown !== 'all'),
+    text: typeof search.text === 'string' && search.text ? search.text : undefined,
+    scenario: typeof search.scenario === 'string' ? search.scenario : undefined,
+  }),
+});
+
+const run = createRoute({
+  getParentRoute: () => root,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('./pages/run/RunPage')),
+  validateSearch: (search: Record<string, unknown>): { attempt?: number; turn?: number } => ({
+    attempt: whole(search.attempt),
+    turn: whole(search.turn),
+  }),
+});
+
+function whole(value: unknown): number | undefined {
+  const number = Number(value);
+  return value !== undefined && Number.isInteger(number) && number >= 0 ? number : undefined;
+}
+
+const routes = root.addChildren([
+  page('/', () => import('./pages/dashboard/DashboardPage')),
+  page('/evals', () => import('./pages/evals/EvalsPage')),
+  page('/evals/new', () => import('./pages/evals/NewEvalPage')),
+  page('/evals/$evalId', () => import('./pages/evals/EvalPage')),
+  page('/evals/$evalId/edit', () => import('./pages/evals/EditEvalPage')),
+  page('/executions', () => import('./pages/executions/ExecutionsPage')),
+  execution,
+  run,
+  page('/scenarios', () => import('./pages/scenarios/ScenariosPage')),
+  page('/scenarios/new', () => import('./pages/scenarios/NewScenarioPage')),
+  page('/scenarios/$scenarioId', () => import('./pages/scenarios/ScenarioPage')),
+  page('/personas', () => import('./pages/personas/PersonasPage')),
+  page('/personas/new', () => import('./pages/personas/NewPersonaPage')),
+  page('/personas/$personaId', () => import('./pages/personas/PersonaPage')),
+  page('/connectors', () => import('./pages/connectors/ConnectorsPage')),
+  page('/connectors/new', () => import('./pages/connectors/NewConnectorPage')),
+  page('/connectors/$connectorId', () => import('./pages/connectors/ConnectorPage')),
+  page('/evaluators', () => import('./pages/evaluators/EvaluatorsPage')),
+  page('/evaluators/$type', () => import('./pages/evaluators/EvaluatorPage')),
+  page('/settings', () => import('./pages/settings/SettingsPage')),
+]);
+
+export const router = createRouter({
+  routeTree: routes,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultErrorComponent: PageError,
+  defaultPendingComponent: PagePending,
+  defaultNotFoundComponent: PageMissing,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,85 @@
+// The frame around every page: header, navigation, the connection banner, and the door where a token is needed.
+import { AppShell, Burger, Group, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { feed } from '../api/events';
+import { sessionQuery, statusQuery } from '../api/queries';
+import { ConnectionBanner } from './ConnectionBanner';
+import { LogIn } from './LogIn';
+import { Navigation } from './Navigation';
+import { SchemeToggle } from './SchemeToggle';
+import classes from './Shell.module.css';
+
+export function Shell() {
+  const [opened, menu] = useDisclosure();
+  const session = useQuery(sessionQuery);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const shut = session.data !== undefined && !session.data.authenticated;
+  const main = useMainFocus(path);
+
+  useEffect(() => {
+    if (session.data?.authenticated) feed.start();
+  }, [session.data?.authenticated]);
+
+  if (shut) return <LogIn />;
+  return (
+    <AppShell
+      header={{ height: 48 }}
+      navbar={{ width: 190, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding={{ base: 'sm', sm: 'lg' }}
+    >
+      <a href="#main" className={classes.skip}>
+        Skip to content
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="sm" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap" miw={0}>
+            <Burger
+              opened={opened}
+              onClick={menu.toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={opened ? 'Close navigation' : 'Open navigation'}
+            />
+            <Link to="/" className={classes.brand} onClick={menu.close}>
+              <img src="/icon.svg" alt="" width={24} height={24} />
+              EvalStudio
+            </Link>
+            <ProjectName />
+          </Group>
+          <SchemeToggle />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Main">
+        <Navigation onGo={menu.close} />
+      </AppShell.Navbar>
+      <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
+        <ConnectionBanner />
+        <Outlet />
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function ProjectName() {
+  const { data } = useQuery(statusQuery);
+  if (!data?.name) return null;
+  return (
+    <Text size="sm" c="dimmed" truncate visibleFrom="xs">
+      {data.name}
+    </Text>
+  );
+}
+
+/** After going to another page the keyboard and screen readers begin at its content. */
+function useMainFocus(path: string) {
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current !== path) main.current?.focus({ preventScroll: true });
+    shown.current = path;
+  }, [path]);
+  return main;
+}

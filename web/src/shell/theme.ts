@@ -1,0 +1,22 @@
+// One place for the look: calm colours with enough contrast in both schemes, dense controls.
+import { createTheme } from '@mantine/core';
+
+export const theme = createTheme({
+  primaryColor: 'indigo',
+  primaryShade: { light: 7, dark: 8 },
+  defaultRadius: 'sm',
+  respectReducedMotion: true,
+  focusRing: 'auto',
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "Cascadia Mono", "JetBrains Mono", "Liberation Mono", monospace',
+  headings: { fontWeight: '650', sizes: { h1: { fontSize: '1.5rem' }, h2: { fontSize: '1.15rem' } } },
+  components: {
+    Button: { defaultProps: { size: 'sm' } },
+    TextInput: { defaultProps: { size: 'sm' } },
+    Table: { defaultProps: { verticalSpacing: 'xs', highlightOnHover: true } },
+    Tooltip: {
+      defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } },
+    },
+    Modal: { defaultProps: { centered: true } },
+  },
+});

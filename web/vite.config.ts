@@ -1,0 +1,15 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+// The server serves what is built here; `npm run dev` passes /api on to a server at its usual port.
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    outDir: '../src/evalstudio/server/web',
+    emptyOutDir: true,
+    target: 'es2022',
+    reportCompressedSize: false,
+  },
+  server: { proxy: { '/api': process.env.EVALSTUDIO_URL ?? 'http://localhost:3000' } },
+  test: { include: ['src/**/*.test.{ts,tsx}'] },
+});
