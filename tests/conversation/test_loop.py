@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.conversation.talking import echo, regex
+from tests.conversation.talking import scenario as make
 from tests.support.models import ScriptedLlm
 
 from evalstudio.connectors.contract import (
@@ -25,37 +27,19 @@ from evalstudio.messages import Message
 from evalstudio.plugins import create_registry
 
 
-def echo(messages: list[Message]) -> str:
-    return f"You said: {messages[-1].text}"
-
-
-def says(*replies: str) -> Any:
-    """An agent that answers these, then repeats the last."""
-    left = list(replies)
-
-    def agent(messages: list[Message]) -> str:
-        return left.pop(0) if len(left) > 1 else left[0]
-
-    return agent
-
-
-def regex(pattern: str, **more: Any) -> dict[str, Any]:
-    return {"type": "regex", "config": {"pattern": pattern, **more}}
-
-
 async def test_five_lines_to_a_first_result() -> None:
-    scenario = Scenario(name="Hello", script=["Hi there"], evaluators=[regex("(?i)hi there")])
+    scenario = make(name="Hello", script=["Hi there"], evaluators=[regex("(?i)hi there")])
     result = await run_scenario(scenario, echo)
     assert result.passed
     assert result.outcome == "pass"
     assert result.reason == "All evaluators passed"
     assert [m.role for m in result.messages] == ["user", "assistant"]
     assert "Hello: PASS" in str(result)
-    assert "<table>" in result._repr_html_()
+    assert "<table>" in result._repr_html_()  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_the_sync_twin_works_inside_a_running_loop() -> None:
-    scenario = Scenario(name="Hello", script=["Hi"], evaluators=[regex("Hi")])
+    scenario = make(name="Hello", script=["Hi"], evaluators=[regex("Hi")])
     assert run_scenario_sync(scenario, echo).passed
 
 
@@ -68,22 +52,22 @@ def test_the_sync_twin_works_without_a_loop() -> None:
 
 class TestTheEnd:
     async def test_every_scripted_turn_is_played_even_if_success_comes_early(self) -> None:
-        scenario = Scenario(name="s", script=["one", "two", "three"], evaluators=[regex("one")])
+        scenario = make(name="s", script=["one", "two", "three"], evaluators=[regex("one")])
         result = await run_scenario(scenario, echo)
         assert (len(result.turns), result.ended_by, result.outcome) == (3, "success", "pass")
 
     async def test_a_script_that_runs_out_ends_it(self) -> None:
         never = regex("x{9}", mustMatch=False)
-        result = await run_scenario(Scenario(name="s", script=["a", "b"], evaluators=[never]), echo)
+        result = await run_scenario(make(name="s", script=["a", "b"], evaluators=[never]), echo)
         assert (result.ended_by, result.outcome) == ("script", "pass")
 
     async def test_an_always_failure_ends_it_at_once(self) -> None:
-        scenario = Scenario(name="s", script=["a", "bad", "c"], evaluators=[regex("bad", mustMatch=False)])
+        scenario = make(name="s", script=["a", "bad", "c"], evaluators=[regex("bad", mustMatch=False)])
         result = await run_scenario(scenario, echo)
         assert (len(result.turns), result.ended_by, result.outcome) == (2, "failure", "fail")
 
     async def test_unless_it_is_told_to_go_on(self) -> None:
-        scenario = Scenario(
+        scenario = make(
             name="s",
             script=["a", "bad", "c"],
             evaluators=[regex("bad", mustMatch=False)],
@@ -94,7 +78,7 @@ class TestTheEnd:
 
     async def test_the_limit_counts_user_messages_and_replies_but_no_seeds(self) -> None:
         seeds = [Message(role="user", content="before"), Message(role="assistant", content="yes?")]
-        scenario = Scenario(
+        scenario = make(
             name="s", messages=seeds, script=["a", "b", "c"], max_messages=5, evaluators=[regex("zzz")]
         )
         result = await run_scenario(scenario, echo)
@@ -110,7 +94,7 @@ class TestTheEnd:
             seen.append((ctx.turn, ctx.is_final))
             return True
 
-        await run_scenario(Scenario(name="s", script=["a", "b"], evaluators=[watch]), echo)
+        await run_scenario(make(name="s", script=["a", "b"], evaluators=[watch]), echo)
         assert seen == [(1, False), (2, True)]
 
     async def test_finally_evaluators_see_the_whole_conversation_once(self) -> None:
@@ -121,7 +105,7 @@ class TestTheEnd:
             seen.append((ctx.turn, ctx.is_final, len(ctx.messages)))
             return True
 
-        await run_scenario(Scenario(name="s", script=["a", "b"], evaluators=[at_the_end]), echo)
+        await run_scenario(make(name="s", script=["a", "b"], evaluators=[at_the_end]), echo)
         assert seen == [(2, True, 4)]
 
     async def test_they_run_after_a_failure_too_and_cannot_rescue(self) -> None:
@@ -129,7 +113,7 @@ class TestTheEnd:
         def content(ctx: EvaluatorContext[Any]) -> EvaluationResult:
             return EvaluationResult.passed("fine")
 
-        scenario = Scenario(name="s", script=["bad"], evaluators=[regex("bad", mustMatch=False), content])
+        scenario = make(name="s", script=["bad"], evaluators=[regex("bad", mustMatch=False), content])
         result = await run_scenario(scenario, echo)
         assert result.outcome == "fail"
         assert [r.name for r in result.evaluator_results[:2]] == ["regex", "content"]
@@ -138,33 +122,31 @@ class TestTheEnd:
 class TestSpeaking:
     async def test_the_agent_speaks_first_after_a_user_seed(self) -> None:
         seeds = [Message(role="user", content="Hello?")]
-        result = await run_scenario(Scenario(name="s", messages=seeds, evaluators=[regex("Hello")]), echo)
+        result = await run_scenario(make(name="s", messages=seeds, evaluators=[regex("Hello")]), echo)
         assert len(result.turns) == 1
         assert result.turns[0].user_message is None
         assert result.message_count == 1
 
     async def test_a_seed_of_the_agents_waits_for_the_user(self) -> None:
         seeds = [Message(role="assistant", content="How can I help?")]
-        scenario = Scenario(name="s", messages=seeds, script=["book"], evaluators=[regex("book")])
+        scenario = make(name="s", messages=seeds, script=["book"], evaluators=[regex("book")])
         result = await run_scenario(scenario, echo)
         assert [m.role for m in result.messages] == ["assistant", "user", "assistant"]
 
     async def test_nobody_to_speak_is_a_validation_error(self) -> None:
         with pytest.raises(InvalidScenario, match="nobody can speak first"):
-            await run_scenario(Scenario(name="s", evaluators=[regex("x")]), echo)
+            await run_scenario(make(name="s", evaluators=[regex("x")]), echo)
 
     async def test_no_room_for_a_turn_is_a_validation_error(self) -> None:
         with pytest.raises(InvalidScenario, match="maxMessages"):
-            await run_scenario(
-                Scenario(name="s", script=["a"], max_messages=1, evaluators=[regex("x")]), echo
-            )
+            await run_scenario(make(name="s", script=["a"], max_messages=1, evaluators=[regex("x")]), echo)
         seeds = [Message(role="user", content="x")]
-        scenario = Scenario(name="s", messages=seeds, max_messages=1, evaluators=[regex("x")])
+        scenario = make(name="s", messages=seeds, max_messages=1, evaluators=[regex("x")])
         assert (await run_scenario(scenario, echo)).passed
 
     def test_a_scenario_nothing_judges_is_refused(self) -> None:
         with pytest.raises(ValueError, match="nothing judges this scenario"):
-            Scenario(name="s", script=["a"])
+            make(name="s", script=["a"])
 
     async def test_only_new_messages_go_out(self) -> None:
         seen: list[tuple[int, int]] = []
@@ -174,7 +156,7 @@ class TestSpeaking:
             seen.append((len(ctx.messages), len(ctx.new_messages)))
             return "ok"
 
-        scenario = Scenario(
+        scenario = make(
             name="s",
             messages=[Message(role="user", content="x"), Message(role="assistant", content="y")],
             script=["a", "b"],
@@ -199,9 +181,7 @@ class TestSpeaking:
                 tokens_usage={"input_tokens": 5, "output_tokens": 3},
             )
 
-        scenario = Scenario(
-            name="s", script=["a", "b"], evaluators=[regex("Here"), {"type": "tool-call-count"}]
-        )
+        scenario = make(name="s", script=["a", "b"], evaluators=[regex("Here"), {"type": "tool-call-count"}])
         result = await run_scenario(scenario, agent)
         assert len(result.turns) == 2
         assert result.message_count == 4
@@ -213,7 +193,7 @@ class TestSpeaking:
 class TestPersonas:
     async def test_the_persona_goes_on_where_the_script_ends(self) -> None:
         llm = ScriptedLlm(persona=[{"message": "And for two?"}, {"stop": True, "stop_reason": "done"}])
-        scenario = Scenario(name="s", script=["Book a table"], evaluators=[regex("zzz", mustMatch=False)])
+        scenario = make(name="s", script=["Book a table"], evaluators=[regex("zzz", mustMatch=False)])
         persona = Persona(name="Ada", wants="a table", knows="her code is 1234", headers={"X-User": "ada"})
         result = await run_scenario(scenario, echo, persona=persona, llm=llm)
         assert [m.text for m in result.messages if m.role == "user"] == ["Book a table", "And for two?"]
@@ -224,11 +204,11 @@ class TestPersonas:
 
         @define_connector()
         def agent(ctx: ConnectorContext[Any]) -> ConnectorResponse:
-            call = {"role": "assistant", "tool_calls": [{"name": "secret_tool", "args": {}, "id": "1"}]}
+            call: dict[str, Any] = {"role": "assistant", "tool_calls": [{"name": "secret_tool", "id": "1"}]}
             tool = {"role": "tool", "content": "SECRET RESULT", "tool_call_id": "1"}
             return ConnectorResponse([call, tool, {"role": "assistant", "content": "All booked."}])
 
-        scenario = Scenario(name="s", script=["Book"], evaluators=[regex("zzz", mustMatch=False)])
+        scenario = make(name="s", script=["Book"], evaluators=[regex("zzz", mustMatch=False)])
         await run_scenario(scenario, agent, persona=Persona(name="Ada", knows="code 1234"), llm=llm)
         first = llm.asked["persona"][0]
         assert [(m.role, m.text) for m in first[2:]] == [("assistant", "Book"), ("user", "All booked.")]
@@ -245,7 +225,7 @@ class TestPersonas:
             seen.extend(m.text for m in messages)
             return "hi"
 
-        scenario = Scenario(name="s", instructions="ask for a table", success_criteria="greets")
+        scenario = make(name="s", instructions="ask for a table", success_criteria="greets")
         persona = Persona(name="Ada", knows="PIN-1234", wants="FREE-LUNCH")
         await run_scenario(scenario, agent, persona=persona, llm=llm)
         judged = "\n".join(m.text for messages in llm.asked["evaluation"] for m in messages)
@@ -259,14 +239,14 @@ class TestPersonas:
         self, reply: Any
     ) -> None:
         llm = ScriptedLlm(persona=lambda _: reply)
-        scenario = Scenario(name="s", script=["Book"], evaluators=[regex("zzz", mustMatch=False)])
+        scenario = make(name="s", script=["Book"], evaluators=[regex("zzz", mustMatch=False)])
         result = await run_scenario(scenario, echo, persona=Persona(name="Ada"), llm=llm)
         assert (result.outcome, result.fault) == ("error", "simulator")
         assert len(llm.asked["persona"]) == 3
 
     async def test_a_model_that_fails_is_the_simulators_fault(self) -> None:
         llm = ScriptedLlm(persona=[RuntimeError("no credit")])
-        scenario = Scenario(name="s", instructions="x", evaluators=[regex("x")])
+        scenario = make(name="s", instructions="x", evaluators=[regex("x")])
         result = await run_scenario(scenario, echo, persona=Persona(name="Ada"), llm=llm)
         assert (result.outcome, result.fault) == ("error", "simulator")
         assert "no credit" in result.reason
@@ -279,7 +259,7 @@ class TestFaults:
                 raise ConnectionError("gone")
             return "hi"
 
-        scenario = Scenario(name="s", script=["a", "b"], evaluators=[regex("zzz", mustMatch=False)])
+        scenario = make(name="s", script=["a", "b"], evaluators=[regex("zzz", mustMatch=False)])
         result = await run_scenario(scenario, agent)
         assert (result.outcome, result.fault) == ("error", "agent")
         assert "gone" in result.reason
@@ -292,7 +272,7 @@ class TestFaults:
                 raise ConnectorError("gone")
             return "bad"
 
-        scenario = Scenario(
+        scenario = make(
             name="s",
             script=["a", "b"],
             evaluators=[regex("bad", mustMatch=False)],
@@ -307,7 +287,7 @@ class TestFaults:
         def broken(ctx: EvaluatorContext[Any]) -> bool:
             raise RuntimeError("kaputt")
 
-        result = await run_scenario(Scenario(name="s", script=["a"], evaluators=[broken]), echo)
+        result = await run_scenario(make(name="s", script=["a"], evaluators=[broken]), echo)
         assert (result.outcome, result.fault, result.score) == ("error", "evaluator", None)
         assert result.error == "Evaluator error: kaputt"
 
@@ -324,7 +304,7 @@ class TestFaults:
             return "never"
 
         before = asyncio.all_tasks()
-        scenario = Scenario(name="s", script=["a"], evaluators=[regex("x")])
+        scenario = make(name="s", script=["a"], evaluators=[regex("x")])
         run = asyncio.create_task(run_scenario(scenario, agent))
         await asyncio.wait_for(started.wait(), 5)
         run.cancel()
@@ -345,7 +325,7 @@ class TestFaults:
 
             async def state(self) -> None: ...
 
-        scenario = Scenario(name="s", script=["a"], evaluators=[regex("x")])
+        scenario = make(name="s", script=["a"], evaluators=[regex("x")])
         events = converse(prepare(scenario, create_registry()), Line(), Services())
         assert isinstance(await anext(events), UserSpoke)
         await events.aclose()  # type: ignore[attr-defined]
@@ -365,7 +345,7 @@ async def test_events_come_in_order() -> None:
         async def state(self) -> dict[str, Any]:
             return {"booked": True}
 
-    scenario = Scenario(
+    scenario = make(
         name="s",
         script=["a", "b"],
         evaluators=[{"type": "state-match", "config": {"expected": {"booked": True}}}],
@@ -388,7 +368,7 @@ async def test_the_agent_says_it_booked_but_its_database_knows_better() -> None:
         return {"bookings": []}
 
     expected = {"bookings": [{"people": 2}]}
-    scenario = Scenario(
+    scenario = make(
         name="Booking",
         script=["Book a table for two"],
         evaluators=[regex(r"BK-\d{5}"), {"type": "state-match", "config": {"expected": expected}}],
@@ -448,11 +428,11 @@ class TestValidation:
         ],
     )
     def test_a_wrong_entry_is_named_with_its_path(self, evaluator: Any, complaint: str) -> None:
-        scenario = Scenario(name="s", script=["a"], evaluators=[evaluator])
+        scenario = make(name="s", script=["a"], evaluators=[evaluator])
         with pytest.raises(InvalidScenario, match=complaint):
             prepare(scenario, create_registry())
 
     def test_a_judge_without_a_model_is_refused_up_front(self) -> None:
-        scenario = Scenario(name="s", script=["a"], success_criteria="done")
+        scenario = make(name="s", script=["a"], success_criteria="done")
         with pytest.raises(InvalidScenario, match='"criteria" needs a language model'):
             prepare(scenario, create_registry())

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstudio import create_registry
+from evalstudio.execution.applying import apply_documents, stock_of
+from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.documents import KINDS, Document, document_of, read_documents
 from evalstudio.project.entities import (
     StoredConnector,
@@ -28,6 +30,7 @@ from evalstudio.project.planning import (
     writes_of,
 )
 from evalstudio.project.writing import Format, in_files, in_one, to_text
+from evalstudio.sync import run_sync
 
 AROUND = Surroundings(create_registry(), Path("/nowhere"), has_model=True)
 EMPTY = take_stock({kind: [] for kind in KINDS})
@@ -174,3 +177,23 @@ def test_any_plain_value_is_read_as_it_was_written(value: Any, form: Format) -> 
 def test_a_document_does_not_say_what_is_only_a_default() -> None:
     persona = StoredPersona(name="Ana")
     assert document_of("persona", persona, {}).body == {"name": "Ana"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(projects(), st.sampled_from(["yaml", "json"]))
+def test_the_same_holds_for_a_project_on_disk(project: dict[Any, list[Any]], form: Format) -> None:
+    exported = export_documents(take_stock(project))
+    with TemporaryDirectory() as folder:
+        config = Path(folder, "evalstudio.config.json")
+        config.write_text(
+            '{"llmSettings": {"provider": "openai", "models": {"evaluation": "x", "persona": "x"}}}'
+        )
+        assert run_sync(lambda: _applied_twice(config, through_text(exported, form))) == (exported, [])
+
+
+async def _applied_twice(config: Path, documents: list[Document]) -> tuple[list[Document], list[Any]]:
+    """What a project on disk exports after the documents were applied, and what applying that changes."""
+    async with open_workspace(config) as workspace:
+        await apply_documents(workspace, documents)
+        exported = export_documents(await stock_of(workspace))
+        return exported, await apply_documents(workspace, through_text(exported, "yaml"), prune=True)

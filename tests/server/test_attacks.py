@@ -158,9 +158,7 @@ class TestTheToken:
         assert (await guarded("GET", "/api/ready")).json == {"status": "ready"}
         assert (await guarded("GET", "/api/openapi.json")).status == 401
 
-    async def test_logging_in_gives_a_cookie_that_scripts_and_other_sites_cannot_use(
-        self, guarded: Api
-    ) -> None:
+    async def test_logging_in_gives_a_cookie_no_script_and_no_other_site_can_use(self, guarded: Api) -> None:
         answer = await guarded("POST", "/api/session", {"token": TOKEN})
         assert answer.json == {"required": True, "authenticated": True}
         cookie = answer.headers["Set-Cookie"]
@@ -242,8 +240,11 @@ class TestSizes:
 
     async def test_headers_that_never_end_are_cut_off(self, api: Api) -> None:
         lines = b"".join(b"X-%d: %s\r\n" % (number, b"a" * 1000) for number in range(500))
-        answer = await raw(api, b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n" + lines)
-        assert b" 431 " in answer.split(b"\r\n")[0]
+        try:
+            answer = await raw(api, b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n" + lines)
+            assert b" 431 " in answer.split(b"\r\n")[0]
+        except ConnectionResetError:
+            pass  # cut off so soon that the answer did not get through
         assert (await api("GET", "/api/health")).status == 200
 
     async def test_nested_json_cannot_exhaust_the_stack(self, api: Api) -> None:

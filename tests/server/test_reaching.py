@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 GUARDED = ServerPolicy(token=TOKEN)
 
 
-async def tested(api: Api, body: dict[str, Any]) -> Any:
+async def checked(api: Api, body: dict[str, Any]) -> Any:
     made = await api("POST", "/api/connectors", body, headers=BEARER)
     assert made.status == 201, made.text
     return (await api("POST", f"/api/connectors/{made.json['id']}/test", headers=BEARER)).json
@@ -99,10 +100,10 @@ class TestInTokenMode:
                 agent.url.replace("127.0.0.1", "[::ffff:127.0.0.1]"),
                 agent.url.replace("127.0.0.1", "2130706433"),
             ):
-                found = await tested(api, http(url))
+                found = await checked(api, http(url))
                 assert found["success"] is False
             assert agent.requests == []
-            assert "may not be called" in (await tested(api, http(agent.url + "/again")))["error"]
+            assert "may not be called" in (await checked(api, http(agent.url + "/again")))["error"]
 
     async def test_a_name_that_resolves_to_this_machine_is_not_called(
         self, project: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +118,7 @@ class TestInTokenMode:
         monkeypatch.setattr(socket, "getaddrinfo", poisoned)
         async with AgentServer(says("inside")) as agent, serving(project, policy=GUARDED) as api:
             port = agent.url.rpartition(":")[2]
-            found = await tested(api, http(f"http://agent.example.com:{port}"))
+            found = await checked(api, http(f"http://agent.example.com:{port}"))
             assert found["success"] is False
             assert "private or local address" in found["error"]
             assert agent.requests == []
@@ -125,14 +126,14 @@ class TestInTokenMode:
     async def test_what_the_config_allows_is_called(self, tmp_path: Path) -> None:
         project = make_project(tmp_path, [], allowedAddresses=["127.0.0.1"])
         async with AgentServer(says("inside")) as agent, serving(project, policy=GUARDED) as api:
-            assert (await tested(api, http(agent.url)))["success"] is True
+            assert (await checked(api, http(agent.url)))["success"] is True
 
     async def test_a_redirect_to_a_link_local_address_is_not_followed(self, tmp_path: Path) -> None:
         """The attack: an allowed agent sends us on to the cloud's metadata service."""
         away = Answer(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"}, body=b"")
         project = make_project(tmp_path, [], allowedAddresses=["127.0.0.1"])
         async with AgentServer(away) as agent, serving(project, policy=GUARDED) as api:
-            found = await tested(api, http(agent.url))
+            found = await checked(api, http(agent.url))
             assert found["success"] is False
             assert "redirect" in found["error"]
             assert len(agent.requests) == 1
@@ -171,21 +172,14 @@ class TestNothingExecutableComesIn:
     async def test_a_replay_outside_the_project_folder_is_not_read(
         self, api: Api, project: Path, path: str
     ) -> None:
-        (project.parent.parent / "outside.jsonl").write_text(
-            '{"messages": [{"role": "assistant", "content": "leaked"}]}\n'
-        )
-        schema = next(t for t in await api.found("/api/connectors/types") if t["type"] == "replay")[
-            "configSchema"
-        ]
-        field = next(name for name in ("path", "file", "recording") if name in schema["properties"])
-        made = await api("POST", "/api/connectors", {"name": "x", "type": "replay", "config": {field: path}})
-        if made.status == 201:
-            found = (await api("POST", f"/api/connectors/{made.json['id']}/test")).json
-            assert found["success"] is False
-            assert "leaked" not in str(found)
-            assert "root:" not in str(found)
-        else:
-            assert made.status == 422
+        said = {"messages": [{"role": "assistant", "content": "leaked"}]}
+        (project.parent.parent / "outside.jsonl").write_text(json.dumps(said) + "\n")
+        body = {"name": "x", "type": "replay", "config": {"file": path}}
+        made = await api.made("/api/connectors", body)
+        found = (await api("POST", f"/api/connectors/{made['id']}/test")).json
+        assert found["success"] is False
+        assert "project folder" in found["error"]
+        assert "leaked" not in found["error"]
 
     @pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "a/../../outside.csv"])
     async def test_a_case_file_outside_the_project_folder_is_not_read(

@@ -74,8 +74,8 @@ class TestReadingASecretBack:
                 assert SECRET not in (await api("GET", path)).text
             assert (await api.found(run))["result"]["outcome"] == "pass"
             # The agent did get them.
-            assert agent.last.headers["Authorization"] == f"Bearer {SECRET}"
-            assert agent.last.headers["X-Api-Key"] == SECRET
+            assert agent.last.headers["authorization"] == f"Bearer {SECRET}"
+            assert agent.last.headers["x-api-key"] == SECRET
 
 
 class TestOnTheDisk:
@@ -114,7 +114,7 @@ class TestSendingTheMaskBack:
             edited = {**connector(agent.url), "name": "renamed", "headers": made["headers"]}
             assert (await api("PUT", f"/api/connectors/{made['id']}", edited)).status == 200
             await api("POST", f"/api/connectors/{made['id']}/test")
-            assert agent.last.headers["Authorization"] == f"Bearer {SECRET}"
+            assert agent.last.headers["authorization"] == f"Bearer {SECRET}"
 
     @pytest.mark.parametrize("change", ["port", "scheme", "host", "type"])
     async def test_to_a_changed_address_drops_it(self, api: Api, change: str) -> None:
@@ -167,7 +167,7 @@ class TestReferences:
             )
             assert made["headers"]["Authorization"] == "Bearer ${AGENT_KEY}"
             await api("POST", f"/api/connectors/{made['id']}/test")
-            assert agent.last.headers["Authorization"] == f"Bearer {SECRET}"
+            assert agent.last.headers["authorization"] == f"Bearer {SECRET}"
 
     async def test_the_servers_own_secrets_cannot_be_referred_to(self, api: Api) -> None:
         for header in ("${EVALSTUDIO_TOKEN}", "x ${ EVALSTUDIO_SECRET_KEY}"):

@@ -131,12 +131,10 @@ class ServerProcess:
             "-c",
             str(config),
         ]
-        self.process = subprocess.Popen(
-            [*command, *options],
-            stdout=subprocess.DEVNULL,
-            stderr=self._log.open("ab"),
-            env={**os.environ, **(env or {})},
-        )
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *options], stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **(env or {})}
+            )
 
     def wait_ready(self, seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds

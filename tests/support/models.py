@@ -8,14 +8,14 @@ from typing import Any
 from evalstudio.evaluators.contract import Answer
 from evalstudio.messages import Message, TokensUsage
 
-Say = Callable[[Sequence[Message], str], Any]
+Replies = list[Any] | Callable[[Sequence[Message]], Any] | None
 
 
 class ScriptedLlm:
     """Answers judge and persona from functions or lists, and remembers what it was asked."""
 
-    def __init__(self, *, judge: Any = None, persona: Any = None) -> None:
-        self._replies = {"evaluation": judge, "persona": persona}
+    def __init__(self, *, judge: Replies = None, persona: Replies = None) -> None:
+        self._replies: dict[str, Any] = {"evaluation": judge, "persona": persona}
         self.asked: dict[str, list[list[Message]]] = {"evaluation": [], "persona": []}
 
     async def answer(

@@ -11,7 +11,7 @@ import { feed } from './api/events';
 import { keepFresh } from './api/live';
 import { queryClient } from './api/queries';
 import { router } from './router';
-import { theme } from './shell/theme';
+import { cssVariables, theme } from './shell/theme';
 
 keepFresh(feed, queryClient);
 
@@ -19,7 +19,7 @@ const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no element with the id "root".');
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <Notifications position="bottom-right" limit={3} />
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />

@@ -25,20 +25,14 @@ def main() -> None:
 
 def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
+    from ..cassettes.errors import CassetteError
     from ..configs import InvalidConfig
     from ..files import ConfigError
+    from ..llm.errors import ModelError
     from ..plugins import PluginError
     from ..project.secrets import SecretError
     from ..project.validation import InvalidDefinition
     from ..storage.errors import InvalidCursor, StorageError
 
-    known = (
-        ConfigError,
-        InvalidConfig,
-        InvalidCursor,
-        InvalidDefinition,
-        PluginError,
-        SecretError,
-        StorageError,
-    )
-    return isinstance(error, known)
+    mistakes = ConfigError | InvalidConfig | InvalidCursor | InvalidDefinition | PluginError | SecretError
+    return isinstance(error, mistakes | CassetteError | ModelError | StorageError)

@@ -22,6 +22,7 @@ from . import (
     scenarios,
     schema,
     score,
+    serve,
     status,
     worker,
 )
@@ -46,6 +47,7 @@ app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(plugins.app, name="plugins")
 app.command("score")(score.score)
+app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)

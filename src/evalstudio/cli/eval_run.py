@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +12,8 @@ from .options import ConfigOption, JsonOption
 from .output import print_json, warn
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..execution.starting import Order
     from ..execution.workspace import Workspace
     from ..project.entities import Execution, RunSummary, StoredEval
@@ -52,6 +53,8 @@ def eval_run(
     options = ModelOptions(record=record, replay=replay, cache=cache)
 
     async def work() -> int:
+        import asyncio
+
         from ..execution.session import stop_on_signals
         from ..execution.starting import start_execution
         from ..execution.workspace import open_workspace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,6 +176,8 @@ async def _finish(
     workspace: Workspace, chosen: dict[str, Any], concurrency: int | None, as_json: bool
 ) -> int:
     """Work on what was queued again, here and now, and say what its executions came to."""
+    import asyncio
+
     from ..execution.session import stop_on_signals, work_off
     from .eval_run import report
 

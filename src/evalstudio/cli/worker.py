@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -22,6 +21,8 @@ def worker(
     """Work on queued runs until stopped. Ctrl-C finishes what is nearly done and releases the rest."""
 
     async def work() -> None:
+        import asyncio
+
         from ..execution.processor import Processor
         from ..execution.session import stop_on_signals
         from ..execution.workspace import open_workspace

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from .contract import ConnectorContext, ConnectorError
 from .failures import EXCERPT_BYTES, broken_off, excerpt, explain, not_json, of_status
-from .http_pool import AnswerTooLarge, read_bounded
+from .http_pool import AnswerTooLarge, BoundedResponse, read_bounded
 from .line import Line
 from .policy import retry_after
 
@@ -47,6 +47,7 @@ async def exchange(
                 raise await _refusal(response, line, place)
             raw = await read_bounded(response, line.policy.max_response_bytes)
             kind = response.content_type
+            line.heard_at = response.heard_at if isinstance(response, BoundedResponse) else 0.0
     except (ClientError, OSError, ValueError) as error:
         raise _failure(error, line, place, answered) from None
     try:

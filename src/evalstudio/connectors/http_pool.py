@@ -10,6 +10,8 @@ import asyncio
 import socket
 from collections.abc import Callable
 from errno import EACCES
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import (
@@ -20,8 +22,10 @@ from aiohttp import (
     DummyCookieJar,
     TCPConnector,
 )
+from aiohttp.client_proto import ResponseHandler
 
 from ..version import __version__
+from .turnstile import Turnstile
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
@@ -69,10 +73,35 @@ async def read_bounded(response: ClientResponse, most: int) -> bytes:
     return bytes(body)
 
 
-class _BoundedResponse(ClientResponse):
+class _Listening(ResponseHandler):
+    """Notes when data came in: a loop with much to do gets round to the answer only later."""
+
+    heard_at = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        self.heard_at = perf_counter()
+        super().data_received(data)
+
+
+class _Connector(TCPConnector):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)  # pyright: ignore[reportUnknownMemberType] - aiohttp leaves a part untyped
+        self._factory = partial(_Listening, loop=asyncio.get_running_loop())
+
+
+class BoundedResponse(ClientResponse):
     """For plugins too no redirect is followed, and ``read``, ``text`` and ``json`` stop at the limit."""
 
+    _heard: _Listening | None = None
+
+    @property
+    def heard_at(self) -> float:
+        """When the last of it came in, by ``perf_counter``."""
+        return self._heard.heard_at if self._heard is not None else 0.0
+
     async def start(self, connection: Connection) -> ClientResponse:
+        if isinstance(connection.protocol, _Listening):
+            self._heard = connection.protocol
         await super().start(connection)
         if self.status in _REDIRECTS:
             raise Redirected(self.status)
@@ -96,6 +125,7 @@ class HttpPool:
         self._limit = limit
         self._check = address_check
         self._clients: dict[asyncio.AbstractEventLoop, ClientSession] = {}
+        self.turnstile = Turnstile()
 
     async def __aenter__(self) -> HttpPool:
         return self
@@ -120,14 +150,14 @@ class HttpPool:
 
     def _open(self) -> ClientSession:
         return ClientSession(
-            connector=TCPConnector(
+            connector=_Connector(
                 limit=self._limit, socket_factory=_checked(self._check) if self._check else None
             ),
             cookie_jar=DummyCookieJar(),
             trust_env=False,
             timeout=ClientTimeout(total=None),
             headers={"User-Agent": f"evalstudio/{__version__}", "Accept-Encoding": "identity"},
-            response_class=_BoundedResponse,
+            response_class=BoundedResponse,
         )
 
 

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientTimeout
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Line:
-    """An open line to one agent. ``shown`` is its address without anything secret."""
+    """An open line to one agent. ``shown`` is its address without anything secret.
+
+    ``heard_at`` is when the last answer came in: the agent's time, without the wait for our own loop.
+    """
 
     http: ClientSession
     timeout: ClientTimeout
@@ -22,3 +25,4 @@ class Line:
     policy: CallPolicy = field(default_factory=CallPolicy)
     shown: str = ""
     redact: Redaction = field(default_factory=Redaction)
+    heard_at: float = 0.0

@@ -70,7 +70,9 @@ class AgentSession:
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         """Carry the conversation to the agent and bring back what it adds."""
         ctx = self._context(messages, new_messages)
+        await self._pool.turnstile.wait()
         returned, latency_ms = await self._attempt(self.definition.function, ctx)
+        await self._pool.turnstile.wait()
         try:
             reply = read_reply(returned, latency_ms, self._policy.max_messages)
         except ConnectorError as error:
@@ -139,7 +141,7 @@ class AgentSession:
             start = perf_counter()
             try:
                 returned = await bounded(call(function, ctx), seconds)
-                return returned, (perf_counter() - start) * 1000
+                return returned, (self._answered_at(start) - start) * 1000
             except Overdue:
                 late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
                 raise self._named(late, tries) from None
@@ -151,6 +153,11 @@ class AgentSession:
             if not failure.again or tries > policy.retries or monotonic() + wait >= end:
                 raise self._named(failure, tries) from cause
             await asyncio.sleep(wait)
+
+    def _answered_at(self, start: float) -> float:
+        """When the agent had answered: when its last data came in, where that is known."""
+        heard = self._opened[2].heard_at if self._opened else 0.0
+        return heard if heard > start else perf_counter()
 
     @property
     def _place(self) -> str:

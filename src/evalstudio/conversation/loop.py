@@ -7,10 +7,10 @@ conversation; nothing is left running behind.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from ..cassettes import CassetteError
 from ..connectors.contract import ConnectorError
 from ..evaluators.aggregate import Decision, EndedBy, Outlook, Verdict, conclude, decide, due, mark_pending
 from ..evaluators.contract import Fault, Invocation, TurnFacts
@@ -87,6 +87,7 @@ class _Talk:
     script: list[str]
     turns: list[Turn] = field(default_factory=list[Turn])
     count: int = 0
+    seen: int = 0
     thread_id: str | None = None
     state: dict[str, Any] | None = None
     user: SimulatedUser | None = None
@@ -107,10 +108,31 @@ class _Talk:
             blocked = "script"
         return Outlook(script_left=bool(self.script), blocked_by=blocked)
 
-    async def next_user_message(self) -> str | None:
+    async def opening(self) -> Message | None:
+        """The first user message; none where the seeds wait for the agent."""
+        if self.plan.agent_first:
+            return None
+        first = await self.next_user_message()
+        if first is None:
+            raise SimulatorError("the simulated user left before saying anything")
+        return first
+
+    async def next_user_message(self) -> Message | None:
+        """What the user says next; nothing when the user leaves."""
         if self.script:
-            return self.script.pop(0)
-        return None if self.user is None else await self.user.speak(self.messages)
+            text = self.script.pop(0)
+        else:
+            text = None if self.user is None else await self.user.speak(self.messages)
+        return None if text is None else Message(role="user", content=text)
+
+    async def ask(self, agent: Agent) -> Invocation:
+        """Have the agent answer what it has not seen yet."""
+        reply = await agent.invoke(self.messages, self.messages[self.seen :])
+        self.thread_id = reply.thread_id or self.thread_id
+        self.messages.extend(reply.messages)
+        self.seen = len(self.messages)
+        self.count += len([m for m in reply.messages if m.role == "assistant" and text_of(m)])
+        return Invocation(reply.latency_ms, reply.messages, reply.tokens_usage)
 
     def facts(self, invocation: Invocation, turn: int, *, is_final: bool) -> TurnFacts:
         plan = self.plan
@@ -140,51 +162,31 @@ async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncGenerat
     ended_by: EndedBy | None = None
     try:
         await agent.setup()
-        async with aclosing(_turns(talk, agent)) as events:
-            async for event in events:
-                if isinstance(event, TurnEnded):
-                    ended_by = event.decision.ended_by
-                yield event
+        spoken = await talk.opening()
+        while True:
+            number = len(talk.turns) + 1
+            if spoken is not None:
+                talk.messages.append(spoken)
+                talk.count += 1
+                yield UserSpoke(number, spoken)
+            invocation = await talk.ask(agent)
+            yield AgentAnswered(number, invocation, talk.thread_id)
+            turn = Turn(number, spoken, invocation)
+            decision = await _evaluate(talk, turn)
+            yield TurnEnded(turn, decision)
+            spoken = None if decision.over else await talk.next_user_message()
+            if spoken is None:
+                break
         # A turn that decided nothing was the last one because the simulated user left.
-        ended_by = ended_by or "user"
+        ended_by = decision.ended_by or "user"
         talk.state = await agent.state()
     except ConnectorError as error:
         fault = ("agent", str(error))
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
+    except CassetteError as error:
+        fault = ("system", str(error))
     yield Finished(await _finish(talk, ended_by, fault))
-
-
-async def _turns(talk: _Talk, agent: Agent) -> AsyncGenerator[Event]:
-    number, seen = 0, 0
-    pending: Message | None = None
-    if not talk.plan.agent_first:
-        first = await talk.next_user_message()
-        if first is None:
-            raise SimulatorError("the simulated user left before saying anything")
-        pending = Message(role="user", content=first)
-    while True:
-        number += 1
-        if pending is not None:
-            talk.messages.append(pending)
-            talk.count += 1
-            yield UserSpoke(number, pending)
-        reply = await agent.invoke(talk.messages, talk.messages[seen:])
-        invocation = Invocation(reply.latency_ms, reply.messages, reply.tokens_usage)
-        talk.thread_id = reply.thread_id or talk.thread_id
-        talk.messages.extend(reply.messages)
-        talk.count += len([m for m in reply.messages if m.role == "assistant" and text_of(m)])
-        seen = len(talk.messages)
-        yield AgentAnswered(number, invocation, talk.thread_id)
-        turn = Turn(number, pending, invocation)
-        decision = await _evaluate(talk, turn)
-        yield TurnEnded(turn, decision)
-        if decision.over:
-            return
-        text = await talk.next_user_message()
-        if text is None:
-            return
-        pending = Message(role="user", content=text)
 
 
 async def _evaluate(talk: _Talk, turn: Turn) -> Decision:

@@ -115,7 +115,10 @@ WAITING, HELD, BAD = (
     text("outcome in ('fail', 'error')"),
 )
 Index("runs_by_execution", runs.c.execution_id, runs.c.id)
+Index("runs_by_eval", runs.c.eval_id, runs.c.id)
 Index("runs_by_scenario", runs.c.scenario_id, runs.c.id)
+Index("runs_by_persona", runs.c.persona_id, runs.c.id)
+Index("runs_by_connector", runs.c.connector_id, runs.c.id)
 Index(
     "runs_waiting",
     runs.c.queued,

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from .errors import StorageError
-from .failures import driver_error, is_busy, sqlite_failure
+from .failures import is_busy, sqlite_failure
 from .queue import has_work
 from .transaction import Unit
 from .waking import Bells, Listening
@@ -238,7 +238,7 @@ class SqliteDatabase:
 
     def _readable(self, error: Exception) -> Exception:
         if isinstance(error, DBAPIError | sqlite3.Error):
-            return sqlite_failure(driver_error(error) if isinstance(error, DBAPIError) else error, self.path)  # pyright: ignore[reportArgumentType]
+            return sqlite_failure(error, self.path)
         return error
 
     def _tell(self, jobs: list[_Job], work: bool, events: bool) -> None:

@@ -103,7 +103,9 @@ export function keepFresh(feed: EventFeed, queries: QueryClient): () => void {
       if (event.runId) runs.add(event.runId);
     }
     for (const id of executions) void queries.invalidateQueries({ queryKey: ['executions', id] });
-    for (const id of runs) void queries.invalidateQueries({ queryKey: ['runs', id] });
+    void queries.invalidateQueries({
+      predicate: ({ queryKey: [noun, id] }) => noun === 'runs' && runs.has(id as string),
+    });
     figuresSoon();
   });
   const stopReopening = feed.onReopen(() => void queries.invalidateQueries());

@@ -1,5 +1,44 @@
-import { PageTitle } from '../../parts/PageTitle';
+// All connectors.
+import { Table, Text } from '@mantine/core';
+import { IconPlugConnected } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { connectorsQuery, connectorTypesQuery } from '../../api/queries';
+import { Listing } from '../../editing/Listing';
+import { PageLink } from '../../parts/links';
+import { When } from '../../parts/When';
 
 export default function ConnectorsPage() {
-  return <PageTitle title="Connectors" />;
+  const connectors = useQuery(connectorsQuery);
+  const types = useQuery(connectorTypesQuery);
+  const labelOf = (type: string) => types.data?.find((one) => one.type === type)?.label ?? type;
+  return (
+    <Listing
+      title="Connectors"
+      noun="connector"
+      newAt="/connectors/new"
+      icon={IconPlugConnected}
+      why="A connector is how one agent is reached: over HTTP, through a provider, or as a Python function."
+      query={connectors}
+      words={(connector) => `${labelOf(connector.type)} ${connector.baseUrl ?? ''}`}
+      columns={['Name', 'Type', 'Address', 'Changed']}
+      row={(connector) => (
+        <>
+          <Table.Td>
+            <PageLink to="/connectors/$connectorId" params={{ connectorId: connector.id }} fw={500}>
+              {connector.name}
+            </PageLink>
+          </Table.Td>
+          <Table.Td>{labelOf(connector.type)}</Table.Td>
+          <Table.Td>
+            <Text size="sm" ff={connector.baseUrl ? 'monospace' : undefined} lineClamp={1}>
+              {connector.baseUrl ?? '–'}
+            </Text>
+          </Table.Td>
+          <Table.Td>
+            <When at={connector.updatedAt} />
+          </Table.Td>
+        </>
+      )}
+    />
+  );
 }

@@ -1,5 +1,6 @@
-import { PageTitle } from '../../parts/PageTitle';
+// A new connector.
+import { ConnectorEditor } from './ConnectorEditor';
 
 export default function NewConnectorPage() {
-  return <PageTitle title="New connector" />;
+  return <ConnectorEditor />;
 }

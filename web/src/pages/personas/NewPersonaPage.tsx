@@ -1,5 +1,6 @@
-import { PageTitle } from '../../parts/PageTitle';
+// A new persona.
+import { PersonaEditor } from './PersonaEditor';
 
 export default function NewPersonaPage() {
-  return <PageTitle title="New persona" />;
+  return <PersonaEditor />;
 }

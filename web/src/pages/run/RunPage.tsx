@@ -1,5 +1,106 @@
-import { PageTitle } from '../../parts/PageTitle';
+// A run: the conversation on the left, what the evaluators found on the right.
+import { Alert, Group, Kbd, Stack, Text, Title } from '@mantine/core';
+import { IconClock } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useCallback, useMemo, useState } from 'react';
+import { runQuery } from '../../api/queries';
+import { ErrorState } from '../../parts/ErrorState';
+import { Loading } from '../../parts/Loading';
+import { JudgePanel } from './JudgePanel';
+import { AssertionsTable, MetricsTable } from './ResultTables';
+import classes from './Run.module.css';
+import { RunHead } from './RunHead';
+import { keyOf, quotesOf, type Result, type Run, resultsOf } from './results';
+import { Timing } from './Timing';
+import { Transcript } from './Transcript';
+import { rowsOf } from './transcript';
+import { useTurnKeys } from './useTurnKeys';
+
+const route = getRouteApi('/runs/$runId');
 
 export default function RunPage() {
-  return <PageTitle title="Run" />;
+  const { runId } = route.useParams();
+  const { attempt } = route.useSearch();
+  const newest = useQuery(runQuery(runId));
+  const chosen = useQuery({ ...runQuery(runId, attempt), enabled: attempt !== undefined });
+  const shown = attempt === undefined ? newest : chosen;
+  if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />;
+  if (!shown.data) return <Loading rows={10} />;
+  return (
+    <RunView
+      key={`${runId} ${shown.data.attempt}`}
+      run={shown.data}
+      attempts={Math.max(newest.data?.attempt ?? 1, shown.data.attempt)}
+    />
+  );
+}
+
+function RunView({ run, attempts }: { run: Run; attempts: number }) {
+  const { turn } = route.useSearch();
+  const rows = useMemo(() => rowsOf(run), [run]);
+  const results = useMemo(() => resultsOf(run), [run]);
+  const quotes = useMemo(() => [...new Set(results.flatMap(quotesOf).map((quote) => quote.text))], [results]);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set<string>());
+  const { current, goTo, go, failures } = useTurnKeys(run, turn);
+
+  const toggle = useCallback((result: Result) => setOpened((before) => toggled(before, keyOf(result))), []);
+  const open = useCallback((result: Result) => setOpened((before) => new Set(before).add(keyOf(result))), []);
+
+  return (
+    <>
+      <RunHead run={run} attempts={attempts} />
+      <div className={classes.layout}>
+        <section aria-label="Transcript">
+          <Group justify="space-between" mb="xs">
+            <Title order={2}>Transcript</Title>
+            <Keys failures={failures} />
+          </Group>
+          {rows.length === 0 && <NothingSaid run={run} />}
+          <Transcript rows={rows} quotes={quotes} current={current} goTo={goTo} onPick={open} />
+        </section>
+        <Stack component="aside" aria-label="Results" className={classes.panels} gap="sm" tabIndex={-1}>
+          <JudgePanel run={run} results={results} />
+          <AssertionsTable results={results} opened={opened} onToggle={toggle} />
+          <MetricsTable results={results} opened={opened} onToggle={toggle} />
+          <Timing turns={run.turns} onGo={go} />
+        </Stack>
+      </div>
+    </>
+  );
+}
+
+function toggled(before: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const after = new Set(before);
+  if (!after.delete(key)) after.add(key);
+  return after;
+}
+
+function Keys({ failures }: { failures: number }) {
+  return (
+    <Text size="xs" c="dimmed" visibleFrom="sm">
+      <Kbd size="xs">j</Kbd> <Kbd size="xs">k</Kbd> turns
+      {failures > 0 && (
+        <>
+          {' '}
+          <Kbd size="xs">n</Kbd> next failure
+        </>
+      )}
+    </Text>
+  );
+}
+
+function NothingSaid({ run }: { run: Run }) {
+  const waiting = run.status === 'queued' || run.status === 'running';
+  return (
+    <Alert
+      color="gray"
+      icon={<IconClock aria-hidden />}
+      title={waiting ? 'Not started yet' : 'Nothing was said'}
+    >
+      {waiting
+        ? 'Turns appear here as they are finished.'
+        : 'The conversation ended before the first message; the reason stands above.'}
+    </Alert>
+  );
 }

@@ -1,5 +1,6 @@
-import { PageTitle } from '../../parts/PageTitle';
+// A new scenario.
+import { ScenarioEditor } from './ScenarioEditor';
 
 export default function NewScenarioPage() {
-  return <PageTitle title="New scenario" />;
+  return <ScenarioEditor />;
 }

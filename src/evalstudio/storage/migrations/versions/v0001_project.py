@@ -120,8 +120,8 @@ def _runs() -> None:
         Column("error", Plain),
         Column("case", Json),
     )
-    op.create_index("runs_by_execution", "runs", ["execution_id", "id"])
-    op.create_index("runs_by_scenario", "runs", ["scenario_id", "id"])
+    for owner in ("execution", "eval", "scenario", "persona", "connector"):
+        op.create_index(f"runs_by_{owner}", "runs", [f"{owner}_id", "id"])
     waiting = ["queued", "id", "connector_id", "execution_id"]
     _partial_index("runs_waiting", waiting, "status = 'queued'")
     _partial_index("runs_held", ["lease_until"], "status = 'running'")

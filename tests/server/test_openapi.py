@@ -1,0 +1,179 @@
+"""The API against its own description, on both databases; and the description against the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.config import (
+    CoveragePhaseConfig,
+    GenerationConfig,
+    PhasesConfig,
+    ProjectConfig,
+    ProjectsConfig,
+    SchemathesisConfig,
+)
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.support import generating as generating
+from tests.support.api_server import ServerProcess
+from tests.support.postgres import running_postgres
+from tests.support.projects import make_project, scripted
+
+from evalstudio.server.app import create_app
+from evalstudio.server.describing import openapi_text
+
+DOCUMENT: dict[str, Any] = create_app().openapi()
+OPERATIONS = [
+    (path, method, operation)
+    for path, operations in DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+]
+# One never ends, the others call out.
+_LEFT_OUT = ["streamEvents", "testConnector", "invokeConnector"]
+_CONFIG = SchemathesisConfig(
+    projects=ProjectsConfig(
+        default=ProjectConfig(
+            phases=PhasesConfig(coverage=CoveragePhaseConfig(enabled=False)),
+            generation=GenerationConfig(allow_x00=True, max_examples=8),
+        )
+    )
+)
+schema = schemathesis.openapi.from_dict(json.loads(openapi_text()), config=_CONFIG).exclude(
+    operation_id=_LEFT_OUT
+)
+
+
+class Served:
+    """A server with something in it, and the ids of what is there."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = requests.Session()
+        self.ids: dict[str, str] = {}
+        self._turn = 0
+
+    def fill(self) -> None:
+        """One of everything, made anew where it is gone."""
+        connector = self._made(
+            "connectors", {"name": "agent", "type": "test-agent", "headers": {"X-Key": "s"}}
+        )
+        persona = self._made("personas", {"name": "Ada"})
+        scenario = self._made("scenarios", scripted("talks", "hi", personaIds=[persona], tags=["a"]))
+        body = {"name": "all", "scenarioIds": [scenario], "connectorIds": [connector]}
+        wanted = self._made("evals", body)
+        self._made("executions", {"evalId": wanted})
+        self.ids["runs"] = self._first("runs")
+        config = {"evaluatorConfigs": [{"type": "regex", "config": {"pattern": "x"}}]}
+        self._made("evaluations", {"input": {"response": "x"}, "config": config})
+
+    def _made(self, noun: str, body: dict[str, Any]) -> str:
+        answer = self.http.post(f"{self.url}/api/{noun}", json=body)
+        found = answer.json().get("id") if answer.status_code == 201 else self._first(noun)
+        self.ids[noun] = found
+        return found
+
+    def _first(self, noun: str) -> str:
+        return self.http.get(f"{self.url}/api/{noun}?limit=1").json()["items"][0]["id"]
+
+    def aim(self, case: Any) -> None:
+        """Every other request is about something that exists."""
+        self._turn += 1
+        noun = re.match(r"/api/(\w+)/\{id\}", case.operation.path)
+        if noun and self._turn % 2 and noun[1] in self.ids:
+            case.path_parameters["id"] = self.ids[noun[1]]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    if request.param == "sqlite":
+        yield from _serve(make_project(folder, []))
+        return
+    with running_postgres() as postgres:
+        storage = {"type": "postgres", "connectionString": postgres.new_database()}
+        yield from _serve(make_project(folder, [], storage=storage))
+
+
+def _serve(config: Path) -> Iterator[Served]:
+    server = ServerProcess(config, "--no-processor")
+    try:
+        server.wait_ready()
+        found = Served(server.url)
+        found.fill()
+        yield found
+        found.http.close()
+    finally:
+        assert server.stop() == 0, server.log
+
+
+@schema.parametrize()
+@settings(
+    max_examples=8,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_request_breaks_it_or_gets_an_answer_it_does_not_describe(case: Any, served: Served) -> None:
+    served.aim(case)
+    case.call_and_validate(
+        base_url=served.url,
+        session=served.http,
+        checks=[
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
+        ],
+    )
+
+
+class TestTheDescription:
+    def test_in_web_is_up_to_date(self) -> None:
+        kept = Path(__file__).parents[2] / "web" / "openapi.json"
+        assert kept.read_text() == openapi_text(), "Run: .venv/bin/python scripts/openapi"
+
+    def test_names_every_operation_readably_and_once(self) -> None:
+        names = [operation["operationId"] for _, _, operation in OPERATIONS]
+        assert len(names) == len(set(names))
+        assert all(re.fullmatch(r"[a-z]+[A-Za-z]*", name) for name in names)
+
+    def test_says_what_every_operation_does_and_how_it_may_fail(self) -> None:
+        for path, method, operation in OPERATIONS:
+            assert operation.get("description") or operation.get("summary"), path
+            statuses = operation["responses"]
+            assert {"400", "401", "403", "422", "431", "503"} <= set(statuses), (path, method)
+            if "{id}" in path:
+                assert "404" in statuses, (path, method)
+            for status, answer in statuses.items():
+                if status[0] == "4":
+                    assert answer["content"]["application/json"]["schema"]["$ref"].endswith("ErrorAnswer")
+
+    def test_has_the_enums(self) -> None:
+        text = json.dumps(DOCUMENT)
+        for word in (
+            "on_max_messages",
+            "eventually",
+            "assertion",
+            "queued",
+            "changed_meanwhile",
+            "simulator",
+        ):
+            assert f'"{word}"' in text
+
+    def test_needs_no_page_from_elsewhere(self) -> None:
+        app = create_app()
+        paths = {getattr(route, "path", "") for route in app.routes}
+        assert not paths & {"/docs", "/redoc"}

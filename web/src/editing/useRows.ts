@@ -1,0 +1,46 @@
+// An ordered list being edited. Rows keep a key of their own, so that what is typed moves with its row.
+import { useRef } from 'react';
+
+export type Rows<T> = {
+  keys: string[];
+  add: (item: T) => void;
+  set: (index: number, item: T) => void;
+  remove: (index: number) => void;
+  /** Nothing happens at the ends. */
+  move: (from: number, to: number) => void;
+};
+
+/** The list with one item in another place. */
+export function moved<T>(items: readonly T[], from: number, to: number): T[] {
+  const done = [...items];
+  const [item] = done.splice(from, 1);
+  if (item !== undefined) done.splice(to, 0, item);
+  return done;
+}
+
+let made = 0;
+const fresh = () => `row-${made++}`;
+
+export function useRows<T>(items: readonly T[], onChange: (items: T[]) => void): Rows<T> {
+  const held = useRef<string[]>([]);
+  if (held.current.length !== items.length)
+    held.current = items.map((_, index) => held.current[index] ?? fresh());
+  const keys = held.current;
+  const become = (nextKeys: string[], next: T[]) => {
+    held.current = nextKeys;
+    onChange(next);
+  };
+  return {
+    keys,
+    add: (item) => become([...keys, fresh()], [...items, item]),
+    set: (index, item) => onChange(items.map((one, place) => (place === index ? item : one))),
+    remove: (index) =>
+      become(
+        keys.filter((_, place) => place !== index),
+        items.filter((_, place) => place !== index),
+      ),
+    move: (from, to) => {
+      if (to >= 0 && to < items.length) become(moved(keys, from, to), moved(items, from, to));
+    },
+  };
+}

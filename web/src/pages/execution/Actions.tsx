@@ -1,0 +1,76 @@
+// What can be done with an execution: retry what errored, cancel what waits, delete all of it.
+import { Button } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconPlayerStop, IconRefresh, IconTrash } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { Schemas } from '../../api/client';
+import { cancelExecution, deleteExecution, invalidate, retryExecution } from '../../api/queries';
+import { ConfirmDelete } from '../../parts/ConfirmDelete';
+import { count, plural } from '../../parts/numbers';
+import { tell, tellProblem } from '../../parts/tell';
+import type { Counts } from './runs';
+
+export function Actions({ execution, counts }: { execution: Schemas['Execution']; counts: Counts }) {
+  const [asking, ask] = useDisclosure();
+  const navigate = useNavigate();
+  const changed = () => invalidate(['executions'], ['runs', 'execution', execution.id], ['stats']);
+  const retry = useMutation({
+    mutationFn: () => retryExecution(execution.id),
+    onSuccess: async ({ count: number }) => {
+      tell(`${plural(number, 'run')} queued again`);
+      await changed();
+    },
+    onError: tellProblem,
+  });
+  const cancel = useMutation({
+    mutationFn: () => cancelExecution(execution.id),
+    onSuccess: async ({ count: number }) => {
+      tell(`${plural(number, 'run')} cancelled`);
+      await changed();
+    },
+    onError: tellProblem,
+  });
+  const waiting = counts.queued + counts.running > 0;
+  return (
+    <>
+      {counts.errored > 0 && (
+        <Button
+          variant="default"
+          leftSection={<IconRefresh size={16} aria-hidden />}
+          loading={retry.isPending}
+          onClick={() => retry.mutate()}
+        >
+          Retry {count(counts.errored)} errored
+        </Button>
+      )}
+      {waiting && (
+        <Button
+          variant="default"
+          leftSection={<IconPlayerStop size={16} aria-hidden />}
+          loading={cancel.isPending}
+          onClick={() => cancel.mutate()}
+        >
+          Cancel
+        </Button>
+      )}
+      {!waiting && (
+        <Button variant="default" leftSection={<IconTrash size={16} aria-hidden />} onClick={ask.open}>
+          Delete
+        </Button>
+      )}
+      <ConfirmDelete
+        opened={asking}
+        onClose={ask.close}
+        what="this execution"
+        consequence={`Its ${plural(counts.total, 'run')} and everything said in them are deleted too. This cannot be undone.`}
+        onDelete={() => deleteExecution(execution.id)}
+        onDeleted={() => {
+          tell('Deleted');
+          void invalidate(['executions', 'list'], ['stats']);
+          void navigate({ to: '/executions' });
+        }}
+      />
+    </>
+  );
+}

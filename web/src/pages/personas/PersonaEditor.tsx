@@ -1,0 +1,130 @@
+// Editing a persona: who the simulated user is.
+import { Textarea, TextInput } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { answered, client, type Schemas } from '../../api/client';
+import { createPersona, deletePersona, invalidate, updatePersona } from '../../api/queries';
+import { EditorFrame } from '../../editing/EditorFrame';
+import { HeadersEditor } from '../../editing/HeadersEditor';
+import { at } from '../../editing/problems';
+import { Section } from '../../editing/Section';
+import { type StoredFields, useEditor } from '../../editing/useEditor';
+import { PageLink } from '../../parts/links';
+import { tell } from '../../parts/tell';
+import { PromptPreview } from './PromptPreview';
+
+type Stored = Schemas['StoredPersona'];
+type Draft = Omit<Stored, keyof StoredFields>;
+
+const BLANK: Draft = {
+  name: '',
+  description: null,
+  systemPrompt: null,
+  headers: {},
+  knows: null,
+  wants: null,
+};
+const SHELF = {
+  read: (id: string) => answered(client.GET('/api/personas/{id}', { params: { path: { id } } })),
+  create: createPersona,
+  update: updatePersona,
+};
+
+export function PersonaEditor({ persona }: { persona?: Stored }) {
+  const navigate = useNavigate();
+  const editor = useEditor<Draft, Stored>(SHELF, persona, BLANK, (saved, isNew) => {
+    void invalidate(['personas']);
+    tell(`Saved "${saved.name}"`);
+    if (isNew)
+      void navigate({ to: '/personas/$personaId', params: { personaId: saved.id }, ignoreBlocker: true });
+  });
+  const { draft, change, problems } = editor;
+  const deleting = persona && {
+    run: () => deletePersona(persona.id),
+    done: () => {
+      void invalidate(['personas']);
+      tell(`Deleted "${persona.name}"`);
+      void navigate({ to: '/personas', ignoreBlocker: true });
+    },
+    consequence: 'Runs of the past keep what they were. This cannot be undone.',
+  };
+  return (
+    <EditorFrame
+      editor={editor}
+      noun="persona"
+      name={persona?.name}
+      above={[
+        <PageLink key="personas" to="/personas">
+          Personas
+        </PageLink>,
+      ]}
+      deleting={deleting}
+    >
+      <Section title="Who this is">
+        <TextInput
+          label="Name"
+          required
+          value={draft.name}
+          error={at(problems, 'name')}
+          onChange={(event) => change({ name: event.currentTarget.value })}
+        />
+        <TextInput
+          label="Description"
+          description="Who this is, in a few words"
+          value={draft.description ?? ''}
+          error={at(problems, 'description')}
+          onChange={(event) => change({ description: event.currentTarget.value || null })}
+        />
+        <LongText
+          label="System prompt"
+          hint="How this person speaks and behaves"
+          field="systemPrompt"
+          {...editor}
+        />
+        <LongText
+          label="Knows"
+          hint="What only this person knows; never shown to judge or agent"
+          field="knows"
+          {...editor}
+        />
+        <LongText
+          label="Wants"
+          hint="What this person is after; never shown to judge or agent"
+          field="wants"
+          {...editor}
+        />
+      </Section>
+      <Section title="Headers" hint="Sent to the agent with every call, over the connector's own.">
+        <HeadersEditor
+          value={draft.headers}
+          problems={problems}
+          onChange={(headers) => change({ headers })}
+        />
+      </Section>
+      {persona && <PromptPreview persona={persona} />}
+    </EditorFrame>
+  );
+}
+
+type LongTextProps = {
+  label: string;
+  hint: string;
+  field: 'systemPrompt' | 'knows' | 'wants';
+  draft: Draft;
+  problems: Schemas['Problem'][];
+  change: (patch: Partial<Draft>) => void;
+};
+
+function LongText({ label, hint, field, draft, problems, change }: LongTextProps) {
+  return (
+    <Textarea
+      label={label}
+      description={hint}
+      autosize
+      minRows={2}
+      maxRows={14}
+      value={draft[field] ?? ''}
+      error={at(problems, field)}
+      onChange={(event) => change({ [field]: event.currentTarget.value || null })}
+    />
+  );
+}

@@ -1,0 +1,150 @@
+// A run in short: what it was, what it came to and why, and what can be done with it.
+import { Alert, Anchor, Button, Group, Select, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { cancelRun, invalidate, retryRun } from '../../api/queries';
+import { PageLink } from '../../parts/links';
+import { duration, measure, plural } from '../../parts/numbers';
+import { LOOKS, OutcomeBadge } from '../../parts/OutcomeBadge';
+import { standingOf } from '../../parts/outcome';
+import { PageTitle } from '../../parts/PageTitle';
+import { tell, tellProblem } from '../../parts/tell';
+import { When } from '../../parts/When';
+import classes from './Run.module.css';
+import { type Run, tokensOf } from './results';
+
+export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
+  const standing = standingOf(run);
+  const name = run.caseName ? `${run.scenarioName} · ${run.caseName}` : run.scenarioName;
+  return (
+    <>
+      <PageTitle
+        title={name}
+        above={[
+          <PageLink key="all" to="/executions">
+            Executions
+          </PageLink>,
+          <PageLink key="one" to="/executions/$executionId" params={{ executionId: run.executionId }}>
+            Execution
+          </PageLink>,
+          <span key="run">Run</span>,
+        ]}
+        beside={<OutcomeBadge standing={standing} size="lg" />}
+        actions={<Actions run={run} attempts={attempts} />}
+      />
+      <Facts run={run} />
+      <Reason run={run} />
+    </>
+  );
+}
+
+function Facts({ run }: { run: Run }) {
+  const tokens = tokensOf(run.output?.tokensUsage)?.total ?? run.totalTokens;
+  const facts = [
+    run.personaName && `as ${run.personaName}`,
+    run.repetition > 1 && `repetition ${run.repetition}`,
+    run.attempt > 1 && `attempt ${run.attempt}`,
+    plural(run.turnCount, 'turn'),
+    run.latencyMs !== null && duration(run.latencyMs),
+    tokens !== null && tokens !== undefined && plural(tokens, 'token'),
+    run.result?.score !== null && run.result?.score !== undefined && `score ${measure(run.result.score)}`,
+    run.result?.overallScore !== null &&
+      run.result?.overallScore !== undefined &&
+      `criteria ${measure(run.result.overallScore)}`,
+    run.output?.endedBy && `ended by ${run.output.endedBy}`,
+  ].filter(Boolean);
+  return (
+    <Group gap={6} mb="sm">
+      {run.connectorId && (
+        <PageLink to="/connectors/$connectorId" params={{ connectorId: run.connectorId }} size="sm">
+          {run.connectorName}
+        </PageLink>
+      )}
+      {run.scenarioId && (
+        <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: run.scenarioId }} size="sm">
+          Scenario
+        </PageLink>
+      )}
+      <Text size="sm" c="dimmed">
+        {facts.join(' · ')}
+      </Text>
+      {run.completedAt && <When at={run.completedAt} />}
+    </Group>
+  );
+}
+
+function Reason({ run }: { run: Run }) {
+  const { result } = run;
+  if (!result || result.outcome === 'pass') return null;
+  const { color, icon: Shown, word } = LOOKS[result.outcome];
+  const title = result.fault ? `${word}: fault of the ${result.fault}` : word;
+  return (
+    <Alert color={color} icon={<Shown aria-hidden />} title={title} mb="md">
+      <Text size="sm" className={classes.reason}>
+        {run.error ?? result.reason}
+      </Text>
+      {result.outcome === 'error' && (
+        <Text size="xs" mt={4}>
+          An error is neither a pass nor a failure; the run is in no pass rate of scored runs.
+        </Text>
+      )}
+    </Alert>
+  );
+}
+
+function Actions({ run, attempts }: { run: Run; attempts: number }) {
+  const navigate = useNavigate();
+  const changed = async () => {
+    await invalidate(['runs'], ['executions']);
+  };
+  const retry = useMutation({
+    mutationFn: () => retryRun(run.id),
+    onSuccess: async () => {
+      tell('Queued again as a new attempt');
+      await navigate({ to: '/runs/$runId', params: { runId: run.id } });
+      await changed();
+    },
+    onError: tellProblem,
+  });
+  const cancel = useMutation({
+    mutationFn: () => cancelRun(run.id),
+    onSuccess: changed,
+    onError: tellProblem,
+  });
+  return (
+    <>
+      {attempts > 1 && (
+        <Select
+          aria-label="Attempt"
+          w={130}
+          allowDeselect={false}
+          value={String(run.attempt)}
+          data={Array.from({ length: attempts }, (_, place) => ({
+            value: String(place + 1),
+            label: `Attempt ${place + 1}`,
+          }))}
+          onChange={(value) =>
+            void navigate({
+              to: '/runs/$runId',
+              params: { runId: run.id },
+              search: { attempt: Number(value) },
+            })
+          }
+        />
+      )}
+      {run.status === 'error' && (
+        <Button loading={retry.isPending} onClick={() => retry.mutate()}>
+          Retry
+        </Button>
+      )}
+      {(run.status === 'queued' || run.status === 'running') && (
+        <Button variant="default" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+          Cancel
+        </Button>
+      )}
+      <Anchor size="sm" href={`/api/runs/${run.id}?attempt=${run.attempt}`} download={`run-${run.id}.json`}>
+        JSON
+      </Anchor>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+// Reading a run's results: which are assertions, which measure, where each stands, and what the judge quoted.
+import type { Schemas } from '../../api/client';
+import type { Standing } from '../../parts/outcome';
+
+type Whole = Schemas['EvaluatorResultJson'];
+// Parts that do not apply are left out of a result.
+export type Result = Partial<Whole> & Pick<Whole, 'type' | 'label' | 'kind' | 'success' | 'reason'>;
+export type Turn = Schemas['TurnDetail'];
+export type Run = Schemas['RunDetail'];
+
+export interface Quote {
+  text: string;
+  found: boolean;
+}
+
+export interface Tokens {
+  input: number;
+  output: number;
+  total: number;
+}
+
+export function standingOfResult(result: Result): Standing {
+  if (result.error) return 'error';
+  if (result.skipped) return 'skipped';
+  if (result.pending) return 'pending';
+  return result.success ? 'pass' : 'fail';
+}
+
+export function titleOf(result: Result): string {
+  const name = result.name && result.name !== result.type ? result.name : result.label;
+  return result.criterionName ? `${name}: ${result.criterionName}` : name;
+}
+
+/** The run's own results; while it is under way, the newest of each evaluator so far. */
+export function resultsOf(run: Run): Result[] {
+  const final = run.output?.evaluatorResults as Result[] | undefined;
+  if (final) return final;
+  const newest = new Map<string, Result>();
+  for (const turn of run.turns) {
+    for (const result of turn.evaluatorResults as Result[]) newest.set(keyOf(result), result);
+  }
+  return [...newest.values()];
+}
+
+export function keyOf(result: Result): string {
+  return `${result.name ?? result.type} ${result.criterionName ?? ''}`;
+}
+
+export function assertionsOf(results: Result[]): Result[] {
+  const order: Standing[] = ['fail', 'error', 'pending', 'pass', 'skipped'];
+  const place = (result: Result) => order.indexOf(standingOfResult(result));
+  return results.filter((result) => result.kind === 'assertion').sort((a, b) => place(a) - place(b));
+}
+
+export function metricsOf(results: Result[]): Result[] {
+  return results.filter((result) => result.kind === 'metric');
+}
+
+export function quotesOf(result: Result): Quote[] {
+  const evidence = result.metadata?.evidence;
+  if (!Array.isArray(evidence)) return [];
+  return evidence.flatMap((one: unknown) => {
+    const { quote, found } = (one ?? {}) as { quote?: unknown; found?: unknown };
+    return typeof quote === 'string' && quote.trim() ? [{ text: quote, found: found === true }] : [];
+  });
+}
+
+/** What is worth showing of a result beyond its columns. */
+export function detailsOf(result: Result): Record<string, unknown> {
+  const { type, gate, turn, durationMs, decisive, score, fault, error } = result;
+  const facts = { type, gate, turn, durationMs, decisive, score, fault, error, ...result.metadata };
+  return Object.fromEntries(
+    Object.entries(facts).filter(([, value]) => value !== undefined && value !== null),
+  );
+}
+
+export function tokensOf(usage: unknown): Tokens | null {
+  if (!usage || typeof usage !== 'object') return null;
+  const fields = usage as Record<string, unknown>;
+  const read = (snake: string, camel: string) => Number(fields[snake] ?? fields[camel] ?? 0);
+  return {
+    input: read('input_tokens', 'inputTokens'),
+    output: read('output_tokens', 'outputTokens'),
+    total: read('total_tokens', 'totalTokens'),
+  };
+}

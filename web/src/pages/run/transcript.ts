@@ -1,0 +1,113 @@
+// A run as rows of a chat: the messages of each turn, then what the evaluators found after it.
+import type { Schemas } from '../../api/client';
+import type { Result, Run, Turn } from './results';
+
+export type Message = Schemas['Message'];
+
+export interface MessageRow {
+  kind: 'message';
+  key: string;
+  turn: number;
+  message: Message;
+  /** The result of a tool call, shown with the call */
+  results: Map<string, Message>;
+  /** Whether it is the agent's last word in its turn, which carries latency and tokens */
+  last: boolean;
+}
+
+export interface TurnRow {
+  kind: 'turn';
+  key: string;
+  turn: number;
+  detail: Turn | null;
+}
+
+export interface ChipsRow {
+  kind: 'chips';
+  key: string;
+  turn: number;
+  results: Result[];
+}
+
+export type Row = MessageRow | TurnRow | ChipsRow;
+
+export function rowsOf(run: Pick<Run, 'messages' | 'turns'>): Row[] {
+  const rows: Row[] = [];
+  let next = 0;
+  for (const turn of run.turns) {
+    const size = turn.messageCount ?? 0;
+    rows.push(...rowsOfTurn(turn.turn, turn, run.messages.slice(next, next + size), next));
+    next += size;
+  }
+  const rest = run.messages.slice(next);
+  if (rest.length > 0) rows.push(...rowsOfTurn((run.turns.at(-1)?.turn ?? 0) + 1, null, rest, next));
+  return rows;
+}
+
+function rowsOfTurn(number: number, detail: Turn | null, messages: Message[], start: number): Row[] {
+  const answers = new Map<string, Message>();
+  const asked = new Set(messages.flatMap((one) => (one.tool_calls ?? []).map((call) => call.id ?? '')));
+  for (const message of messages) {
+    if (message.role === 'tool' && message.tool_call_id && asked.has(message.tool_call_id)) {
+      answers.set(message.tool_call_id, message);
+    }
+  }
+  const shown = messages
+    .map((message, place) => ({ message, place: start + place }))
+    .filter(({ message }) => !(message.tool_call_id && answers.get(message.tool_call_id) === message));
+  const lastWord = shown.findLastIndex(({ message }) => message.role === 'assistant');
+  const rows: Row[] = [{ kind: 'turn', key: `turn-${number}-${start}`, turn: number, detail }];
+  for (const [index, { message, place }] of shown.entries()) {
+    rows.push({
+      kind: 'message',
+      key: `message-${place}`,
+      turn: number,
+      message,
+      results: answers,
+      last: index === lastWord,
+    });
+  }
+  const results = (detail?.evaluatorResults ?? []) as Result[];
+  if (results.some((result) => result.kind === 'assertion')) {
+    rows.push({ kind: 'chips', key: `chips-${number}`, turn: number, results });
+  }
+  return rows;
+}
+
+/** What a message says as text; parts of other kinds are named. */
+export function textOf(message: Pick<Message, 'content'>): string {
+  const { content } = message;
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((block) => block.text ?? (block.type === 'text' ? '' : `[${block.type}]`)).join('\n\n');
+}
+
+/** The turns in which an assertion failed or errored, each once, in order. */
+export function failedTurns(run: Pick<Run, 'turns'>): number[] {
+  return run.turns
+    .filter((turn) =>
+      (turn.evaluatorResults as Result[]).some(
+        (result) =>
+          result.kind === 'assertion' &&
+          !result.pending &&
+          !result.skipped &&
+          (!result.success || result.error),
+      ),
+    )
+    .map((turn) => turn.turn);
+}
+
+/** The next of some sorted numbers after this one, from the start again at the end. */
+export function nextAfter(numbers: number[], current: number): number | undefined {
+  return numbers.find((number) => number > current) ?? numbers[0];
+}
+
+/** JSON made readable; other text as it is. */
+export function readable(text: string): string {
+  if (!/^\s*[[{]/.test(text) || text.length > 100_000) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

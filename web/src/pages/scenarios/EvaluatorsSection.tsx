@@ -1,0 +1,102 @@
+// What must hold and what is measured: entries picked from the evaluator types there are.
+import { Button, Menu, ScrollArea, Text } from '@mantine/core';
+import { IconChevronDown, IconPlus } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../../api/client';
+import { evaluatorTypesQuery } from '../../api/queries';
+import { MovableRow } from '../../editing/MovableRow';
+import { at, under } from '../../editing/problems';
+import { Section } from '../../editing/Section';
+import { useRows } from '../../editing/useRows';
+import { ErrorState } from '../../parts/ErrorState';
+import type { ScenarioEditing } from './draft';
+import { EvaluatorCard } from './EvaluatorCard';
+
+type Type = Schemas['EvaluatorType'];
+
+export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
+  const { draft, change, problems } = editor;
+  const types = useQuery(evaluatorTypesQuery);
+  const rows = useRows(draft.evaluators, (evaluators) => change({ evaluators }));
+  const add = (type: string) => rows.add({ type, config: {}, gate: null, name: null, reduce: null });
+  const wrong = at(problems, 'evaluators') ?? at(problems, '');
+  return (
+    <Section
+      title="Evaluators"
+      hint="Assertions decide whether a run passes; metrics only measure."
+      action={<AddEvaluator types={types.data ?? []} onAdd={add} />}
+    >
+      {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
+      {draft.evaluators.length === 0 && (
+        <Text size="sm" c="dimmed">
+          None yet. A scenario needs an evaluator, or success or failure criteria.
+        </Text>
+      )}
+      {draft.evaluators.map((entry, index) => (
+        <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`evaluator ${index + 1}`}>
+          <EvaluatorCard
+            id={rows.keys[index] as string}
+            number={index + 1}
+            entry={entry}
+            type={types.data?.find((one) => one.type === entry.type)}
+            loaded={types.data !== undefined}
+            problems={under(problems, `evaluators[${index}]`)}
+            onChange={(next) => rows.set(index, next)}
+          />
+        </MovableRow>
+      ))}
+      {wrong && (
+        <Text size="sm" c="red">
+          {wrong}
+        </Text>
+      )}
+    </Section>
+  );
+}
+
+function AddEvaluator({ types, onAdd }: { types: Type[]; onAdd: (type: string) => void }) {
+  return (
+    <Menu position="bottom-end" width={340} withinPortal>
+      <Menu.Target>
+        <Button
+          variant="light"
+          size="xs"
+          leftSection={<IconPlus size={14} />}
+          rightSection={<IconChevronDown size={14} />}
+          disabled={types.length === 0}
+        >
+          Add evaluator
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <ScrollArea.Autosize mah={420} type="auto">
+          <MenuPart title="Assertions" kind="assertion" types={types} onAdd={onAdd} />
+          <Menu.Divider />
+          <MenuPart title="Metrics" kind="metric" types={types} onAdd={onAdd} />
+        </ScrollArea.Autosize>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+type MenuPartProps = { title: string; kind: Type['kind']; types: Type[]; onAdd: (type: string) => void };
+
+function MenuPart({ title, kind, types, onAdd }: MenuPartProps) {
+  return (
+    <>
+      <Menu.Label>{title}</Menu.Label>
+      {types
+        .filter((one) => one.kind === kind)
+        .map((one) => (
+          <Menu.Item key={one.type} onClick={() => onAdd(one.type)}>
+            <Text size="sm" fw={500}>
+              {one.label}
+            </Text>
+            <Text size="xs" c="dimmed" lineClamp={2}>
+              {one.description}
+            </Text>
+          </Menu.Item>
+        ))}
+    </>
+  );
+}

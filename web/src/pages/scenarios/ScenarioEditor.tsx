@@ -1,0 +1,77 @@
+// Editing a scenario, and trying it.
+import { Button } from '@mantine/core';
+import { IconPlayerPlay } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { answered, client } from '../../api/client';
+import { createScenario, deleteScenario, invalidate, updateScenario } from '../../api/queries';
+import { EditorFrame } from '../../editing/EditorFrame';
+import { useEditor } from '../../editing/useEditor';
+import { PageLink } from '../../parts/links';
+import { tell } from '../../parts/tell';
+import { BasicsSection } from './BasicsSection';
+import { CasesSection } from './CasesSection';
+import { ConversationSection } from './ConversationSection';
+import { CriteriaSection } from './CriteriaSection';
+import { BLANK, type Draft, type StoredScenario } from './draft';
+import { EvaluatorsSection } from './EvaluatorsSection';
+import { PeopleSection } from './PeopleSection';
+import { ReferenceSection } from './ReferenceSection';
+import { ScalesSection } from './ScalesSection';
+import { TryPanel } from './TryPanel';
+
+const SHELF = {
+  read: (id: string) => answered(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
+  create: createScenario,
+  update: updateScenario,
+};
+
+export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
+  const navigate = useNavigate();
+  const [trying, setTrying] = useState(false);
+  const editor = useEditor<Draft, StoredScenario>(SHELF, scenario, BLANK, (saved, isNew) => {
+    void invalidate(['scenarios']);
+    tell(`Saved "${saved.name}"`);
+    if (isNew) {
+      void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: saved.id }, ignoreBlocker: true });
+    }
+  });
+  const deleting = scenario && {
+    run: () => deleteScenario(scenario.id),
+    done: () => {
+      void invalidate(['scenarios']);
+      tell(`Deleted "${scenario.name}"`);
+      void navigate({ to: '/scenarios', ignoreBlocker: true });
+    },
+    consequence: 'Runs of the past keep what they were. This cannot be undone.',
+  };
+  const tryIt = scenario && (
+    <Button variant="light" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
+      Try it
+    </Button>
+  );
+  return (
+    <EditorFrame
+      editor={editor}
+      noun="scenario"
+      name={scenario?.name}
+      above={[
+        <PageLink key="scenarios" to="/scenarios">
+          Scenarios
+        </PageLink>,
+      ]}
+      actions={tryIt}
+      deleting={deleting}
+    >
+      <BasicsSection editor={editor} />
+      <ConversationSection editor={editor} />
+      <CasesSection editor={editor} />
+      <PeopleSection editor={editor} />
+      <CriteriaSection editor={editor} />
+      <EvaluatorsSection editor={editor} />
+      <ScalesSection editor={editor} />
+      <ReferenceSection editor={editor} />
+      {scenario && <TryPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />}
+    </EditorFrame>
+  );
+}

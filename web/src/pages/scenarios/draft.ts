@@ -1,0 +1,54 @@
+// A scenario while it is edited, and what can be read off it.
+import type { Schemas } from '../../api/client';
+import type { Editor, StoredFields } from '../../editing/useEditor';
+
+export type StoredScenario = Schemas['StoredScenario'];
+export type Draft = Omit<StoredScenario, keyof StoredFields>;
+export type ScenarioEditing = Editor<Draft>;
+export type Message = Schemas['Message'];
+export type EvaluatorUse = Schemas['EvaluatorUse'];
+export type Criterion = Schemas['EvaluationCriteria'];
+export type Case = Schemas['Case'];
+
+export const BLANK: Draft = {
+  name: '',
+  instructions: null,
+  messages: [],
+  script: [],
+  maxMessages: 10,
+  successCriteria: null,
+  failureCriteria: null,
+  failureCriteriaMode: 'on_max_messages',
+  evaluators: [],
+  criteria: [],
+  personaIds: [],
+  cases: [],
+  groundTruth: null,
+  context: {},
+  stopOnFailure: true,
+  tags: [],
+};
+
+const PLACEHOLDER = /\{\{\s*([^{}\s][^{}]*?)\s*\}\}/g;
+
+/** The names of all {{placeholders}} in what is said and asked, in the order they come. */
+export function placeholders(draft: Draft): string[] {
+  const texts = [
+    draft.instructions,
+    ...draft.script,
+    ...draft.messages.map((message) => JSON.stringify(message.content ?? '')),
+    draft.successCriteria,
+    draft.failureCriteria,
+  ];
+  const names = texts.flatMap((text) =>
+    [...(text ?? '').matchAll(PLACEHOLDER)].map((found) => found[1] as string),
+  );
+  return [...new Set(names)];
+}
+
+/** Whether a message is more than a role and text: then it is edited whole, as JSON. */
+export function isPlain(message: Message): boolean {
+  const { role: _role, content, ...more } = message;
+  const text = content === undefined || content === null || typeof content === 'string';
+  return text && Object.values(more).every((value) => value === null || value === undefined);
+}

@@ -1,0 +1,63 @@
+// The outcomes of many runs as one bar. The figures beside it say the same in words.
+import { Group, Progress, Stack, Text } from '@mantine/core';
+import type { Schemas } from '../api/client';
+import { count, plural } from './numbers';
+import { LOOKS } from './OutcomeBadge';
+import type { Standing } from './outcome';
+
+type Counts = Schemas['Counts'];
+
+const PARTS: [Standing, (counts: Counts) => number][] = [
+  ['pass', (counts) => counts.passed - counts.unasserted],
+  ['unasserted', (counts) => counts.unasserted],
+  ['fail', (counts) => counts.failed],
+  ['error', (counts) => counts.errored],
+  ['cancelled', (counts) => counts.cancelled],
+  ['running', (counts) => counts.running],
+  ['queued', (counts) => counts.queued],
+];
+
+interface Props {
+  counts: Counts;
+  size?: 'sm' | 'md' | 'lg';
+  /** Without the figures, where they stand elsewhere */
+  bare?: boolean;
+}
+
+export function CountsBar({ counts, size = 'md', bare = false }: Props) {
+  const shown = PARTS.map(([standing, of]) => [standing, of(counts)] as const).filter(([, n]) => n > 0);
+  const words = shown.map(([standing, n]) => `${count(n)} ${LOOKS[standing].word.toLowerCase()}`).join(', ');
+  return (
+    <Stack gap={4} miw={120}>
+      <Progress.Root size={size} role="img" aria-label={words || plural(0, 'run')}>
+        {shown.map(([standing, n]) => (
+          <Progress.Section
+            key={standing}
+            value={(100 * n) / Math.max(1, counts.total)}
+            color={standing === 'queued' ? 'transparent' : `${LOOKS[standing].color}.6`}
+            withAria={false}
+          />
+        ))}
+      </Progress.Root>
+      {!bare && (
+        <Group gap="xs" aria-hidden>
+          {shown.map(([standing, n]) => (
+            <Count key={standing} standing={standing} number={n} />
+          ))}
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+function Count({ standing, number }: { standing: Standing; number: number }) {
+  const { icon: Shown, word, color } = LOOKS[standing];
+  return (
+    <Group gap={3} wrap="nowrap" title={word}>
+      <Shown size={13} color={`var(--mantine-color-${color}-6)`} />
+      <Text span size="xs">
+        {count(number)}
+      </Text>
+    </Group>
+  );
+}

@@ -1,0 +1,67 @@
+// Executions with their outcomes; used by the dashboard, an eval and the list of all.
+import { Table, Text } from '@mantine/core';
+import type { Schemas } from '../api/client';
+import { CountsBar } from './CountsBar';
+import { PageLink } from './links';
+import { OutcomeBadge } from './OutcomeBadge';
+import { standingOfExecution } from './outcome';
+import { When } from './When';
+
+interface Props {
+  executions: Schemas['Execution'][];
+  /** Inside an eval its name need not be repeated */
+  ofOneEval?: boolean;
+}
+
+export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
+  return (
+    <Table.ScrollContainer minWidth={480} type="native" tabIndex={0} aria-label="Executions">
+      <Table aria-label="Executions">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{ofOneEval ? 'Started' : 'Eval'}</Table.Th>
+            <Table.Th w={140}>Result</Table.Th>
+            <Table.Th w="40%">Runs</Table.Th>
+            <Table.Th>{ofOneEval ? 'Labels' : 'Started'}</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {executions.map((execution) => (
+            <Table.Tr key={execution.id}>
+              <Table.Td>
+                <PageLink to="/executions/$executionId" params={{ executionId: execution.id }} size="sm">
+                  {ofOneEval ? (
+                    <When at={execution.createdAt} c="inherit" />
+                  ) : (
+                    (execution.evalName ?? 'Single run')
+                  )}
+                </PageLink>
+              </Table.Td>
+              <Table.Td>
+                <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
+              </Table.Td>
+              <Table.Td>
+                <CountsBar counts={execution.counts} size="sm" />
+              </Table.Td>
+              <Table.Td>
+                {ofOneEval ? (
+                  <Text size="xs" c="dimmed">
+                    {labelsOf(execution)}
+                  </Text>
+                ) : (
+                  <When at={execution.createdAt} />
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function labelsOf({ trigger, labels }: Schemas['Execution']): string {
+  return [trigger, ...Object.entries(labels).map(([name, value]) => `${name} ${String(value)}`)]
+    .filter(Boolean)
+    .join(' · ');
+}

@@ -1,0 +1,78 @@
+// The pass rate over executions, with its 95 % interval as a band.
+import { Box, Text } from '@mantine/core';
+import {
+  Area,
+  CartesianGrid,
+  ComposedChart,
+  Line,
+  ResponsiveContainer,
+  Tooltip,
+  XAxis,
+  YAxis,
+} from 'recharts';
+import { percent } from '../numbers';
+import { ChartCard, day, GRID, TICK } from './look';
+import type { Point } from './points';
+
+export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {
+  const last = points.at(-1);
+  const told = last
+    ? `Pass rate over ${points.length} executions; the last one ${percent(last.rate)}, ${last.passed} of ${last.of}.`
+    : 'No executions yet.';
+  return (
+    <Box role="img" aria-label={told} h={height}>
+      <ResponsiveContainer>
+        <ComposedChart
+          data={points}
+          margin={{ top: 8, right: 8, bottom: 0, left: -18 }}
+          accessibilityLayer={false}
+        >
+          <CartesianGrid stroke={GRID} vertical={false} />
+          <XAxis
+            dataKey="id"
+            tickFormatter={(id) => day(points, id)}
+            tick={TICK}
+            stroke={GRID}
+            minTickGap={24}
+          />
+          <YAxis domain={[0, 1]} tickFormatter={percent} tick={TICK} stroke={GRID} ticks={[0, 0.5, 1]} />
+          <Tooltip content={<Details />} isAnimationActive={false} />
+          <Area
+            dataKey="interval"
+            fill="var(--mantine-color-indigo-4)"
+            fillOpacity={0.25}
+            stroke="none"
+            isAnimationActive={false}
+            connectNulls
+          />
+          <Line
+            dataKey="rate"
+            stroke="var(--mantine-color-indigo-5)"
+            strokeWidth={2}
+            dot={{ r: 3 }}
+            isAnimationActive={false}
+            connectNulls
+          />
+        </ComposedChart>
+      </ResponsiveContainer>
+    </Box>
+  );
+}
+
+function Details({ payload }: { payload?: readonly { payload?: Point }[] }) {
+  const point = payload?.[0]?.payload;
+  if (!point) return null;
+  return (
+    <ChartCard title={point.name} at={point.at}>
+      <Text size="xs">
+        {percent(point.rate)} passed, {point.passed} of {point.of}
+      </Text>
+      {point.interval && (
+        <Text size="xs">
+          95 % interval {percent(point.interval[0])} to {percent(point.interval[1])}
+        </Text>
+      )}
+      {point.errored > 0 && <Text size="xs">{point.errored} errored, in no rate</Text>}
+    </ChartCard>
+  );
+}

@@ -1,0 +1,25 @@
+// Charts, loaded when the first one is shown; their place is kept meanwhile.
+import { Skeleton } from '@mantine/core';
+import { lazy, Suspense } from 'react';
+import type { Point } from './points';
+
+const Rates = lazy(() => import('./RateChart'));
+const Tokens = lazy(() => import('./TokensChart'));
+
+const HEIGHT = 200;
+
+export function RateChart({ points }: { points: Point[] }) {
+  return (
+    <Suspense fallback={<Skeleton h={HEIGHT} />}>
+      <Rates points={points} height={HEIGHT} />
+    </Suspense>
+  );
+}
+
+export function TokensChart({ points }: { points: Point[] }) {
+  return (
+    <Suspense fallback={<Skeleton h={HEIGHT} />}>
+      <Tokens points={points} height={HEIGHT} />
+    </Suspense>
+  );
+}

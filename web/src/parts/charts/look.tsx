@@ -1,0 +1,28 @@
+// What all charts share: quiet grid and ticks, days under the axis, a card with the details.
+import { Paper, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { Point } from './points';
+
+export const GRID = 'var(--mantine-color-default-border)';
+export const TICK = { fontSize: 11, fill: 'var(--mantine-color-dimmed)' };
+
+const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
+
+export function day(points: Point[], id: string): string {
+  const point = points.find((one) => one.id === id);
+  return point ? days.format(point.at) : '';
+}
+
+export function ChartCard({ title, at, children }: { title: string; at: number; children: ReactNode }) {
+  return (
+    <Paper withBorder p="xs" shadow="sm">
+      <Text size="xs" fw={600}>
+        {title}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {new Date(at).toLocaleString()}
+      </Text>
+      {children}
+    </Paper>
+  );
+}

@@ -1,0 +1,34 @@
+// From the figures of executions to points of a chart, oldest first.
+import type { Schemas } from '../../api/client';
+
+export interface Point {
+  id: string;
+  at: number;
+  name: string;
+  rate: number | null;
+  interval: [number, number] | null;
+  passed: number;
+  of: number;
+  errored: number;
+  tokens: number | null;
+}
+
+export function pointsOf(figures: Schemas['ExecutionFigures'][]): Point[] {
+  return figures
+    .filter((one) => one.id !== null && one.counts.queued + one.counts.running < one.counts.total)
+    .map((one) => {
+      const { rate, low, high, passed, of } = one.passRateOfScored;
+      return {
+        id: one.id ?? '',
+        at: Date.parse(one.createdAt),
+        name: one.name ?? 'Single run',
+        rate,
+        interval: rate === null ? null : ([low, high] as [number, number]),
+        passed,
+        of,
+        errored: one.counts.errored,
+        tokens: one.totalTokens,
+      };
+    })
+    .sort((a, b) => a.at - b.at);
+}
