@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import conversations, executions, scoring, startup, turns
+from . import conversations, executions, scoring, server, startup, turns
 from .measuring import Line
 
 BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
@@ -17,6 +17,7 @@ BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
     "scoring": scoring.measure,
     "conversations": conversations.measure,
     "executions": executions.measure,
+    "server": server.measure,
 }
 
 

@@ -18,15 +18,20 @@ class InvalidSchema(ValueError):
     """Not a usable JSON Schema."""
 
 
+# Some of the library's releases type this exception as a plain class.
+_Referencing = cast(type[Exception], jsonschema_rs.ReferencingError)
+
+
 def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
     """A validator for the schema. Remote references are refused here, before any use."""
+    given: Any = schema if isinstance(schema, bool) else dict(schema)
     try:
         return jsonschema_rs.validator_for(
-            schema if isinstance(schema, bool) else dict(schema),
+            given,
             retriever=_refuse,
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
         )
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+    except (ValueError, _Referencing) as error:
         detail = getattr(error, "message", None) or str(error)
         raise InvalidSchema(f"not a usable JSON Schema: {detail}") from None
 

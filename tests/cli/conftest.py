@@ -27,15 +27,22 @@ class Done:
         return json.loads(self.out)
 
 
+class Terminal(io.StringIO):
+    """A person at a keyboard."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Typed:
     """Runs a command as if it had been typed; by default it must succeed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._patch, self._capsys = monkeypatch, capsys
 
-    def __call__(self, *arguments: str, code: int = 0, stdin: str = "") -> Done:
+    def __call__(self, *arguments: str, code: int = 0, stdin: str | io.StringIO = "") -> Done:
         self._patch.setattr(sys, "argv", ["evalstudio", *arguments])
-        self._patch.setattr(sys, "stdin", io.StringIO(stdin))
+        self._patch.setattr(sys, "stdin", io.StringIO(stdin) if isinstance(stdin, str) else stdin)
         self._capsys.readouterr()
         ended = 0
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.cli.conftest import Typed
+from tests.cli.conftest import Terminal, Typed
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -107,7 +107,7 @@ class TestFromFiles:
 
     def test_another_kind_is_refused(self, typed: Typed) -> None:
         told = typed("persona", "create", "--file", "-", stdin="\nkind: eval\nname: x\n", code=2).err
-        assert told == "Error: stdin:2: this is a eval, not a persona\n"
+        assert told == "Error: stdin:2: this is of kind eval, not persona\n"
 
     def test_an_update_of_nothing(self, typed: Typed) -> None:
         assert "nothing to change" in typed("eval", "update", "First eval", code=2).err
@@ -167,7 +167,7 @@ class TestScenarios:
 
     def test_json_lines_out_and_in(self, typed: Typed) -> None:
         typed("scenario", "update", "Opening hours", "--tag", "x")
-        assert typed("scenario", "export", "all.jsonl").err == "1 scenarios in all.jsonl\n"
+        assert typed("scenario", "export", "all.jsonl").out == "1 scenarios in all.jsonl\n"
         lines = Path("all.jsonl").read_text()
         assert json.loads(lines)["name"] == "Opening hours"
         assert typed("scenario", "export", "-", "--tag", "y").out == ""
@@ -280,6 +280,12 @@ class TestEvals:
             in typed("eval", "delete", "First eval", code=2).err
         )
         assert len(typed("eval", "list", "--json").data) == 1
+
+    @pytest.mark.parametrize(("answer", "left"), [("n\n", 1), ("y\n", 0)])
+    def test_on_a_terminal_the_answer_counts(self, typed: Typed, answer: str, left: int) -> None:
+        asked = typed("eval", "delete", "First eval", stdin=Terminal(answer), code=left)
+        assert 'Delete the eval "First eval"? [y/N]' in asked.err
+        assert len(typed("eval", "list", "--json").data) == left
 
     def test_an_eval_of_nothing(self, typed: Typed) -> None:
         told = typed("eval", "create", "--name", "E", "--connector", "My agent", code=2).err

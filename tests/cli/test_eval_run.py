@@ -71,10 +71,10 @@ def test_agent_errors_may_count_as_failures(tmp_path: Path) -> None:
 
 def test_only_some_and_only_what_failed(tmp_path: Path) -> None:
     folder = applied(tmp_path, [scripted("good", "x"), scripted("bad", "y", pattern="zzz")])
-    assert "1 runs: 1 passed" in run(folder, "eval", "run", "--only", "good").stdout
+    assert "1 run: 1 passed" in run(folder, "eval", "run", "--only", "good").stdout
     run(folder, "eval", "run")
     again = run(folder, "eval", "run", "--last-failed")
-    assert "1 runs: 0 passed, 1 failed" in again.stdout
+    assert "1 run: 0 passed, 1 failed" in again.stdout
     assert "bad" in again.stdout
 
 

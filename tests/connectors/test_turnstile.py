@@ -1,4 +1,4 @@
-"""One passes per round of the loop, everybody in order, nobody is forgotten."""
+"""A few pass per round of the loop, everybody in order, nobody is forgotten."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import asyncio
 from evalstudio.connectors.turnstile import Turnstile
 
 
-async def test_everybody_passes_in_order_one_per_round() -> None:
-    turnstile, passed, rounds = Turnstile(), list[tuple[int, int]](), 0
+async def test_everybody_passes_in_order_a_few_per_round() -> None:
+    turnstile, passed, rounds = Turnstile(2), list[tuple[int, int]](), 0
 
     def count() -> None:
         nonlocal rounds
@@ -23,11 +23,11 @@ async def test_everybody_passes_in_order_one_per_round() -> None:
     count()
     await asyncio.gather(*(walk(number) for number in range(20)))
     assert [number for number, _ in passed] == list(range(20))
-    assert len({at for _, at in passed}) >= 19
+    assert len({at for _, at in passed}) >= 10
 
 
 async def test_whoever_gives_up_does_not_block_the_others() -> None:
-    turnstile = Turnstile()
+    turnstile = Turnstile(1)
     await turnstile.wait()
     impatient = asyncio.create_task(turnstile.wait())
     patient = asyncio.create_task(turnstile.wait())

@@ -162,7 +162,7 @@ class TestMistakesAreNamedByFileAndLine:
             ("name: x\nscript: []\n", 'a.yaml:1: unknown key "name"; give a kind, or lists of personas'),
             ("\nscenaros: []\n", 'a.yaml:2: unknown key "scenaros"; did you mean scenarios'),
             ("personas: {name: x}\n", "a.yaml:1: personas: expected a list"),
-            ("personas:\n- name: A\n- 5\n", "a.yaml:3: expected a persona with named settings"),
+            ("personas:\n- name: A\n- 5\n", "a.yaml:3: persona: expected named settings, found 5"),
             ("personas:\n- description: x\n", "a.yaml:2: persona: name: is missing"),
             ("personas: [{name: ''}]\n", "a.yaml:1: persona: name:"),
             ("personas: [{name: 5}]\n", "persona: name: expected text, found 5; put it in quotes"),

@@ -147,7 +147,7 @@ def _one_document(kind: Kind, file: str) -> Marked:
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
     fields = cast(dict[str, Any], data)
     if fields.get("kind", kind) != kind:
-        raise fail(f"{found[0].at(('kind',))}: this is a {fields['kind']}, not a {kind}")
+        raise fail(f"{found[0].at(('kind',))}: this is of kind {fields['kind']}, not {kind}")
     return replace(found[0], data={key: item for key, item in fields.items() if key not in _NOT_FIELDS})
 
 

@@ -66,7 +66,8 @@ def print_summary(execution: Execution, summary: Summary) -> None:
     parts = [f"{counts['pass']} passed", f"{counts['fail']} failed", errors]
     if counts["cancelled"]:
         parts.append(f"{counts['cancelled']} cancelled or not run")
-    typer.echo(f"{summary.runs:,} runs: {', '.join(parts)}")
+    runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
+    typer.echo(f"{runs}: {', '.join(parts)}")
     typer.echo(f"pass rate: {rate_text(summary.of_scored)}{_beside(summary)}")
     if summary.unasserted:
         typer.echo(f"{summary.unasserted} passed with no assertions and are in no rate")

@@ -11,7 +11,7 @@ from . import definitions as shared
 from .loops import run_async
 from .opening import YesOption, project_at
 from .options import ConfigOption, JsonOption
-from .output import fail, warn
+from .output import fail, print_json
 
 if TYPE_CHECKING:
     from ..project.documents import Document
@@ -174,6 +174,7 @@ def export_scenarios(
     file: Annotated[Path, typer.Argument(help="The JSONL file to write; - writes to stdout.")],
     tag: TagOption = None,
     config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write all scenarios, one JSON object per line, to be imported elsewhere."""
 
@@ -198,7 +199,10 @@ def export_scenarios(
             file.write_bytes(text)
         except OSError as error:
             raise fail(f"{file}: cannot be written ({error.strerror})") from None
-        warn(f"{len(wanted)} scenarios in {file}")
+        if as_json:
+            print_json({"file": str(file), "scenarios": len(wanted)})
+        else:
+            typer.echo(f"{len(wanted)} scenarios in {file}")
 
     run_async(work())
 

@@ -70,7 +70,6 @@ class AgentSession:
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         """Carry the conversation to the agent and bring back what it adds."""
         ctx = self._context(messages, new_messages)
-        await self._pool.turnstile.wait()
         returned, latency_ms = await self._attempt(self.definition.function, ctx)
         await self._pool.turnstile.wait()
         try:

@@ -67,11 +67,12 @@ class Document:
 
 def document_of(kind: Kind, entity: BaseModel, names: Mapping[str, str]) -> Document:
     """A definition as a document. ``names`` are those of everything that may be referred to, by id."""
-    body = entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_STORED)
-    for field_name, (ids, _) in REFERENCES[kind].items():
-        if ids in body:
-            body[field_name] = [names.get(one, one) for one in body.pop(ids)]
-    return Document(kind, cast(str, body["name"]), {"name": body.pop("name"), **body})
+    dumped = entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_STORED)
+    fields = {ids: field_name for field_name, (ids, _) in REFERENCES[kind].items()}
+    body: dict[str, Any] = {"name": dumped["name"]}
+    for key, item in dumped.items():
+        body[fields.get(key, key)] = [names.get(one, one) for one in item] if key in fields else item
+    return Document(kind, dumped["name"], body)
 
 
 def read_documents(marked: Marked, problems: list[str]) -> list[Document]:
@@ -120,7 +121,7 @@ def _groups(marked: Marked, problems: list[str]) -> Iterable[tuple[Kind, Marked]
 def read_document(kind: Kind, part: Marked, problems: list[str]) -> Document | None:
     """One definition of a known kind, or nothing and what is wrong with it."""
     if not isinstance(part.data, dict):
-        problems.append(f"{part.at()}: expected a {kind} with named settings")
+        problems.append(f"{part.at()}: {kind}: expected named settings, found {part.data!r:.40}")
         return None
     body = dict(cast(dict[str, Any], part.data))
     name: object = body.get("name")

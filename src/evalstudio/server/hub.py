@@ -133,7 +133,7 @@ class EventHub:
             self._reader = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 await self._store.wait_for_events(self._position, _WAIT_SECONDS)
                 events = await self._store.events(self._position, limit=_PAGE)

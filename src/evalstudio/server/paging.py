@@ -18,7 +18,7 @@ class Paging:
     limit: int
 
 
-def _paging(
+async def _paging(
     cursor: Annotated[str | None, Query(max_length=200, description="Where the last page ended")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="The most items in one page")] = 50,
 ) -> Paging:
@@ -46,7 +46,7 @@ class Period:
     until: datetime | None
 
 
-def _period(
+async def _period(
     since: Annotated[When | None, Query(description="Made at this moment or later")] = None,
     until: Annotated[When | None, Query(description="Made before this moment")] = None,
 ) -> Period:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evalstudio")
 
 _PAUSE_SECONDS = 2.0
+_LONGEST_STOP_SECONDS = 20.0
 
 
 class Processing:
@@ -41,7 +42,11 @@ class Processing:
         """Finish what is nearly done, release the rest."""
         self._stop.set()
         if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
+            _, hanging = await asyncio.wait([self._task], timeout=_LONGEST_STOP_SECONDS)
+            for task in hanging:
+                # What it still holds is queued again once its leases have expired.
+                log.warning("The run processor did not stop in time")
+                task.cancel()
 
     async def _work(self) -> None:
         from ..execution.processor import Processor

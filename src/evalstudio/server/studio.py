@@ -30,7 +30,7 @@ class Studio:
         return self.workspace.store
 
 
-def _studio(request: Request) -> Studio:
+async def _studio(request: Request) -> Studio:
     return cast(Studio, request.app.state.studio)
 
 

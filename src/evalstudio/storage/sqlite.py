@@ -74,7 +74,7 @@ def set_up(connection: sqlite3.Connection, *, reading: bool = False) -> None:
     connection.isolation_level = None
     if not reading:
         patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
-    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute(f"PRAGMA query_only={'ON' if reading else 'OFF'}")
 

@@ -30,7 +30,9 @@ class Bell:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)
         try:
-            await asyncio.wait_for(future, timeout)
+            # Not wait_for: it drops a cancellation that comes just as the bell rings.
+            async with asyncio.timeout(timeout):
+                await future
         except TimeoutError:
             return self.count != known
         finally:

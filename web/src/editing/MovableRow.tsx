@@ -8,10 +8,12 @@ type MovableRowProps<T> = {
   rows: Rows<T>;
   index: number;
   what: string;
+  /** A card has room for the buttons in its corner. */
+  card?: boolean;
   children: ReactNode;
 };
 
-export function MovableRow<T>({ rows, index, what, children }: MovableRowProps<T>) {
+export function MovableRow<T>({ rows, index, what, card = false, children }: MovableRowProps<T>) {
   const last = rows.keys.length - 1;
   const move = (to: number) => {
     const focused = document.activeElement;
@@ -26,17 +28,30 @@ export function MovableRow<T>({ rows, index, what, children }: MovableRowProps<T
     event.stopPropagation();
     move(index + step);
   };
+  const buttons = (
+    <RowButtons
+      what={what}
+      onUp={index > 0 ? () => move(index - 1) : undefined}
+      onDown={index < last ? () => move(index + 1) : undefined}
+      onRemove={() => rows.remove(index)}
+    />
+  );
+  if (card) {
+    return (
+      <Box pos="relative" onKeyDown={onKeyDown}>
+        {children}
+        <Box pos="absolute" top={6} right={6}>
+          {buttons}
+        </Box>
+      </Box>
+    );
+  }
   return (
     <Group gap="xs" align="flex-start" wrap="nowrap" onKeyDown={onKeyDown}>
       <Box flex={1} miw={0}>
         {children}
       </Box>
-      <RowButtons
-        what={what}
-        onUp={index > 0 ? () => move(index - 1) : undefined}
-        onDown={index < last ? () => move(index + 1) : undefined}
-        onRemove={() => rows.remove(index)}
-      />
+      {buttons}
     </Group>
   );
 }

@@ -28,7 +28,7 @@ export function RowButtons({ what, onUp, onDown, onRemove, ordered = true }: Row
 function RowButton({ label, icon, onClick }: { label: string; icon: React.ReactNode; onClick?: () => void }) {
   return (
     <ActionIcon
-      variant="subtle"
+      variant={onClick ? 'subtle' : 'transparent'}
       color="gray"
       aria-label={label}
       title={label}

@@ -58,7 +58,7 @@ export function JsonBox({ id, value, error, onChange, ...shown }: JsonBoxProps) 
       minRows={2}
       maxRows={16}
       placeholder="JSON"
-      ff="monospace"
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       formatOnBlur
     />
   );

@@ -7,8 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ..bodies import JsonRoute
-from ..errors import ApiError, refusals
+from ..errors import refusals
+from ..paging import PagingDep
 from ..shapes.base import Identity
+from ..shapes.pages import FeedbackPage
 from ..shapes.scoring import Feedback, NewFeedback
 from ..studio import StudioDep
 
@@ -18,14 +20,16 @@ router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
 @router.get("", operation_id="listFeedback", responses=refusals())
 async def list_feedback(
     studio: StudioDep,
+    paging: PagingDep,
     run_id: Annotated[Identity | None, Query(alias="runId")] = None,
     evaluation_id: Annotated[Identity | None, Query(alias="evaluationId")] = None,
-) -> list[Feedback]:
-    """What was said about one run or one evaluation, oldest first."""
-    if (run_id is None) == (evaluation_id is None):
-        raise ApiError(422, "give runId or evaluationId, one of them")
-    found = await studio.store.feedback(run_id=run_id, evaluation_id=evaluation_id)
-    return [Feedback.model_validate(item) for item in found]
+) -> FeedbackPage:
+    """What was said, newest first; about one run or one evaluation if wished."""
+    page = await studio.store.feedback(
+        run_id=run_id, evaluation_id=evaluation_id, cursor=paging.cursor, limit=paging.limit
+    )
+    items = [Feedback.model_validate(item) for item in page.items]
+    return FeedbackPage.model_construct(items=items, cursor=page.cursor)
 
 
 @router.post("", operation_id="createFeedback", status_code=201, responses=refusals(404, 413, 415))

@@ -29,7 +29,7 @@ _SHOWN_RUNS = 100
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]
 
 
-def run_filters(
+async def run_filters(
     period: PeriodDep,
     execution_id: Annotated[Identity | None, Query(alias="executionId")] = None,
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,

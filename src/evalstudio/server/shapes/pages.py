@@ -11,7 +11,7 @@ from ...project.entities import (
     StoredScenario,
 )
 from .base import PageOf
-from .scoring import EvaluationSummary
+from .scoring import EvaluationSummary, Feedback
 
 
 class PersonaPage(PageOf[StoredPersona]):
@@ -40,3 +40,7 @@ class RunPage(PageOf[RunSummary]):
 
 class EvaluationPage(PageOf[EvaluationSummary]):
     """Recorded evaluations in short, newest first."""
+
+
+class FeedbackPage(PageOf[Feedback]):
+    """What people said, newest first."""

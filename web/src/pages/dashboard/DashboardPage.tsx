@@ -1,5 +1,21 @@
+// The state of the project at a glance; a project without executions shows the way to the first one.
+import { useQuery } from '@tanstack/react-query';
+import { executionsQuery } from '../../api/queries';
+import { ErrorState } from '../../parts/ErrorState';
+import { Loading } from '../../parts/Loading';
 import { PageTitle } from '../../parts/PageTitle';
+import { FirstSteps } from './FirstSteps';
+import { Overview } from './Overview';
 
 export default function DashboardPage() {
-  return <PageTitle title="Dashboard" />;
+  const recent = useQuery(executionsQuery({ limit: 8 }));
+  return (
+    <>
+      <PageTitle title="Dashboard" />
+      {recent.error && <ErrorState error={recent.error} onRetry={() => void recent.refetch()} />}
+      {recent.isPending && <Loading rows={10} />}
+      {recent.data?.items.length === 0 && <FirstSteps />}
+      {recent.data && recent.data.items.length > 0 && <Overview recent={recent.data.items} />}
+    </>
+  );
 }

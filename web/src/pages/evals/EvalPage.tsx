@@ -1,5 +1,136 @@
+// One eval: what it is made of, how it did over time, and every scenario in every execution.
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { IconEdit, IconPlayerPlay } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../../api/client';
+import {
+  connectorsQuery,
+  evalQuery,
+  executionStatsQuery,
+  executionsQuery,
+  scenariosQuery,
+} from '../../api/queries';
+import { RateChart } from '../../parts/charts';
+import { pointsOf } from '../../parts/charts/points';
+import { EmptyState } from '../../parts/EmptyState';
+import { ErrorState } from '../../parts/ErrorState';
+import { ExecutionsTable } from '../../parts/ExecutionsTable';
+import { Loading } from '../../parts/Loading';
+import { LinkButton, PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
+import { Matrix } from './Matrix';
+import { RunButton } from './RunButton';
+
+const route = getRouteApi('/evals/$evalId');
 
 export default function EvalPage() {
-  return <PageTitle title="Eval" />;
+  const { evalId } = route.useParams();
+  const found = useQuery(evalQuery(evalId));
+  if (found.error) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
+  if (!found.data) return <Loading />;
+  return (
+    <>
+      <PageTitle
+        title={found.data.name}
+        above={[
+          <PageLink key="all" to="/evals">
+            Evals
+          </PageLink>,
+        ]}
+        actions={
+          <>
+            <LinkButton
+              to="/evals/$evalId/edit"
+              params={{ evalId }}
+              variant="default"
+              leftSection={<IconEdit size={16} aria-hidden />}
+            >
+              Edit
+            </LinkButton>
+            <RunButton evaluation={found.data} />
+          </>
+        }
+      />
+      <Stack>
+        <Parts evaluation={found.data} />
+        <History evalId={evalId} />
+      </Stack>
+    </>
+  );
+}
+
+function Parts({ evaluation }: { evaluation: Schemas['StoredEval'] }) {
+  const scenarios = useQuery(scenariosQuery);
+  const connectors = useQuery(connectorsQuery);
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }}>
+      <Block title="Scenarios">
+        <Group gap="sm">
+          {evaluation.scenarioIds.map((id) => (
+            <PageLink key={id} to="/scenarios/$scenarioId" params={{ scenarioId: id }} size="sm">
+              {nameIn(scenarios.data, id)}
+            </PageLink>
+          ))}
+        </Group>
+      </Block>
+      <Block title="Connectors">
+        <Group gap="sm">
+          {evaluation.connectorIds.map((id) => (
+            <PageLink key={id} to="/connectors/$connectorId" params={{ connectorId: id }} size="sm">
+              {nameIn(connectors.data, id)}
+            </PageLink>
+          ))}
+        </Group>
+        <Text size="xs" c="dimmed" mt={4}>
+          Repetitions: {evaluation.repetitions}
+        </Text>
+      </Block>
+    </SimpleGrid>
+  );
+}
+
+function nameIn(items: { id: string; name: string }[] | undefined, id: string): string {
+  return items?.find((item) => item.id === id)?.name ?? id;
+}
+
+function History({ evalId }: { evalId: string }) {
+  const executions = useQuery(executionsQuery({ evalId, limit: 20 }));
+  const figures = useQuery(executionStatsQuery({ evalId, limit: 60 }));
+  if (executions.error) {
+    return <ErrorState error={executions.error} onRetry={() => void executions.refetch()} />;
+  }
+  if (!executions.data) return <Loading />;
+  if (executions.data.items.length === 0) {
+    return (
+      <EmptyState icon={IconPlayerPlay} title="Not run yet">
+        Press Run: every scenario is played against every connector, and what comes of it stands here.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <Block title="Pass rate over time">
+        <RateChart points={pointsOf(figures.data ?? [])} />
+      </Block>
+      <Block title="Scenarios by executions">
+        <Matrix evalId={evalId} />
+      </Block>
+      <Block title="Executions">
+        <ExecutionsTable executions={executions.data.items} ofOneEval />
+      </Block>
+    </>
+  );
+}
+
+function Block({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={title}>
+      <Title order={2} size="h4" mb="xs">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  );
 }

@@ -1,5 +1,6 @@
-import { PageTitle } from '../../parts/PageTitle';
+// A new eval.
+import { EvalEditor } from './EvalEditor';
 
 export default function NewEvalPage() {
-  return <PageTitle title="New eval" />;
+  return <EvalEditor />;
 }

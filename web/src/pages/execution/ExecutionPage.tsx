@@ -11,19 +11,21 @@ import { PageTitle } from '../../parts/PageTitle';
 import { Actions } from './Actions';
 import { Filters } from './Filters';
 import { RunsTable } from './RunsTable';
-import { chosen, sameThing, type Wanted } from './runs';
+import { chosen, type Run, sameThing, type Wanted } from './runs';
 import { Summary } from './Summary';
 import { useExecution } from './useExecution';
 
 const route = getRouteApi('/executions/$executionId');
+const NONE: Run[] = [];
 
 export default function ExecutionPage() {
   const { executionId } = route.useParams();
   const wanted = route.useSearch();
   const navigate = useNavigate({ from: '/executions/$executionId' });
   const { execution, runs, counts, flaky } = useExecution(executionId);
-  const all = useDeferredValue(runs.data);
-  const shown = useMemo(() => chosen(all ?? [], wanted, flaky), [all, wanted, flaky]);
+  const found = useMemo(() => chosen(runs.data ?? [], wanted, flaky), [runs.data, wanted, flaky]);
+  // Counters and filters answer at once; the rows follow as there is time.
+  const shown = useDeferredValue(found, NONE);
   const flakyRuns = useMemo(
     () => (flaky.size > 0 ? (runs.data ?? []).filter((run) => flaky.has(sameThing(run))).length : 0),
     [runs.data, flaky],
@@ -57,7 +59,7 @@ export default function ExecutionPage() {
       <Filters wanted={wanted} counts={counts} flakyRuns={flakyRuns} onChange={change} />
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.isPending ? <Loading rows={10} /> : <RunsTable runs={shown} flaky={flaky} />}
-      {runs.data && shown.length === 0 && (
+      {runs.data && found.length === 0 && (
         <Text size="sm" c="dimmed" mt="xs" role="status">
           {runs.data.length === 0
             ? 'This execution has no runs.'

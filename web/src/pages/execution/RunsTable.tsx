@@ -1,6 +1,7 @@
 // The runs of an execution as a table that holds only the rows in view; thousands scroll smoothly.
-import { Box, Text, UnstyledButton } from '@mantine/core';
+import { UnstyledButton } from '@mantine/core';
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import {
   createColumnHelper,
   createSortedRowModel,
@@ -12,7 +13,6 @@ import {
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { memo, useRef } from 'react';
-import { PageLink } from '../../parts/links';
 import { duration, measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
@@ -49,7 +49,12 @@ function nameOf(run: Run): string {
   return [run.scenarioName, run.caseName, run.personaName].filter(Boolean).join(' · ');
 }
 
-export function RunsTable({ runs, flaky }: { runs: Run[]; flaky: Set<string> }) {
+interface TableProps {
+  runs: Run[];
+  flaky: Set<string>;
+}
+
+export const RunsTable = memo(function RunsTable({ runs, flaky }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const table = useTable({ features, columns, data: runs, getRowId: (run) => run.id });
   const { rows } = table.getRowModel();
@@ -57,29 +62,28 @@ export function RunsTable({ runs, flaky }: { runs: Run[]; flaky: Set<string> }) 
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
-    overscan: 12,
+    overscan: 6,
+    useFlushSync: false,
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section ref={box} className={classes.scroll} tabIndex={0} aria-label="Runs">
-      {/* biome-ignore lint/a11y/useSemanticElements: rows that are not in view are not in the page */}
-      <div role="table" aria-label="Runs" aria-rowcount={rows.length + 1} className={classes.table}>
-        {table.getHeaderGroups().map((group) => (
-          // biome-ignore lint/a11y/useSemanticElements: as above
-          // biome-ignore lint/a11y/useFocusableInteractive: rows are not interactive
-          <div key={group.id} role="row" aria-rowindex={1} className={classes.head}>
-            {group.headers.map((header) => (
-              <Heading
-                key={header.id}
-                label={String(header.column.columnDef.header)}
-                sorted={header.column.getIsSorted()}
-                onSort={() => header.column.toggleSorting()}
-              />
-            ))}
-          </div>
-        ))}
-        {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-        <div role="rowgroup" style={{ height: list.getTotalSize(), position: 'relative' }}>
+      <table aria-label="Runs" aria-rowcount={rows.length + 1} className={classes.table}>
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id} aria-rowindex={1} className={classes.head}>
+              {group.headers.map((header) => (
+                <Heading
+                  key={header.id}
+                  label={String(header.column.columnDef.header)}
+                  sorted={header.column.getIsSorted()}
+                  onSort={() => header.column.toggleSorting()}
+                />
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody className={classes.body} style={{ height: list.getTotalSize() }}>
           {list.getVirtualItems().map((item) => {
             const run = rows[item.index]?.original;
             return (
@@ -94,11 +98,11 @@ export function RunsTable({ runs, flaky }: { runs: Run[]; flaky: Set<string> }) 
               )
             );
           })}
-        </div>
-      </div>
+        </tbody>
+      </table>
     </section>
   );
-}
+});
 
 interface HeadingProps {
   label: string;
@@ -109,16 +113,11 @@ interface HeadingProps {
 function Heading({ label, sorted, onSort }: HeadingProps) {
   const Arrow = sorted === 'asc' ? IconArrowUp : IconArrowDown;
   return (
-    <div
-      // biome-ignore lint/a11y/useSemanticElements: see RunsTable
-      role="columnheader"
-      tabIndex={-1}
-      aria-sort={sorted === 'asc' ? 'ascending' : sorted === 'desc' ? 'descending' : 'none'}
-    >
+    <th scope="col" aria-sort={sorted === 'asc' ? 'ascending' : sorted === 'desc' ? 'descending' : 'none'}>
       <UnstyledButton fz="xs" fw={650} onClick={onSort}>
         {label} {sorted && <Arrow size={12} aria-hidden />}
       </UnstyledButton>
-    </div>
+    </th>
   );
 }
 
@@ -130,46 +129,31 @@ interface RowProps {
 }
 
 const RunRow = memo(function RunRow({ run, place, top, flaky }: RowProps) {
+  const reason = run.error ?? run.result?.reason;
   return (
-    <div
-      // biome-ignore lint/a11y/useSemanticElements: see RunsTable
-      role="row"
-      tabIndex={-1}
+    <tr
       aria-rowindex={place + 2}
       className={classes.row}
       style={{ transform: `translateY(${top}px)`, height: ROW }}
     >
-      <Cell>
+      <td>
         <OutcomeBadge standing={standingOf(run)} size="sm" />
-      </Cell>
-      <Cell>
-        <PageLink to="/runs/$runId" params={{ runId: run.id }} size="sm" truncate display="block">
+      </td>
+      <td className={classes.name}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} className={classes.link}>
           {nameOf(run)}
-        </PageLink>
-        {flaky && (
-          <Text span size="xs" c="dimmed" ml={4}>
-            ⚡ flaky
-          </Text>
-        )}
-      </Cell>
-      <Cell>{run.connectorName}</Cell>
-      <Cell>
+        </Link>
+        {flaky && <span className={classes.flaky}>⚡ flaky</span>}
+      </td>
+      <td>{run.connectorName}</td>
+      <td>
         {run.repetition}
         {run.attempt > 1 && <span title={`Attempt ${run.attempt}`}>′{run.attempt}</span>}
-      </Cell>
-      <Cell>{run.turnCount}</Cell>
-      <Cell>{run.latencyMs === null ? '' : duration(run.latencyMs)}</Cell>
-      <Cell>{run.result?.score == null ? '' : measure(run.result.score)}</Cell>
-      <Cell title={run.error ?? run.result?.reason}>{run.error ?? run.result?.reason}</Cell>
-    </div>
+      </td>
+      <td>{run.turnCount}</td>
+      <td>{run.latencyMs === null ? '' : duration(run.latencyMs)}</td>
+      <td>{run.result?.score == null ? '' : measure(run.result.score)}</td>
+      <td title={reason}>{reason}</td>
+    </tr>
   );
 });
-
-function Cell({ children, title }: { children: React.ReactNode; title?: string }) {
-  return (
-    // biome-ignore lint/a11y/useSemanticElements: see RunsTable
-    <Box role="cell" className={classes.cell} title={title}>
-      {children}
-    </Box>
-  );
-}

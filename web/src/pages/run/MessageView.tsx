@@ -1,7 +1,6 @@
 // One message of the chat: who spoke, what was said, and the tools that were called, folded.
-import { Badge, Code, Group, Paper, Stack, Text } from '@mantine/core';
 import { IconRobot, IconSettings, IconTool, IconUser } from '@tabler/icons-react';
-import { memo } from 'react';
+import { memo, useState } from 'react';
 import { duration, plural } from '../../parts/numbers';
 import { LongText, Markdown } from './Markdown';
 import classes from './Run.module.css';
@@ -26,74 +25,61 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
   const { name, icon: Who } = WHO[message.role as keyof typeof WHO] ?? { name: message.role, icon: IconUser };
   const text = textOf(message);
   return (
-    <Paper className={classes.message} data-role={message.role} withBorder px="sm" py={6}>
-      <Group gap={6} mb={2} justify="space-between" wrap="nowrap">
-        <Group gap={6} wrap="nowrap">
-          <Who size={14} stroke={1.8} aria-hidden />
-          <Text size="xs" fw={600}>
-            {message.name ? `${name} (${message.name})` : name}
-          </Text>
-        </Group>
+    <article className={classes.message} data-role={message.role}>
+      <div className={classes.who}>
+        <Who size={14} stroke={1.8} aria-hidden />
+        <b>{message.name ? `${name} (${message.name})` : name}</b>
         {row.last && detail && <Cost detail={detail} />}
-      </Group>
-      <Stack gap={6}>
-        {text &&
-          (message.role === 'tool' ? (
-            <LongText text={readable(text)} />
-          ) : (
-            <Markdown text={text} quotes={quotes} />
-          ))}
-        {(message.tool_calls ?? []).map((call, place) => (
-          <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
-        ))}
-        {!text && !message.tool_calls?.length && (
-          <Text size="sm" c="dimmed">
-            (nothing was said)
-          </Text>
-        )}
-      </Stack>
-    </Paper>
+      </div>
+      {text && <Said role={message.role} text={text} quotes={quotes} />}
+      {(message.tool_calls ?? []).map((call, place) => (
+        <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
+      ))}
+      {!text && !message.tool_calls?.length && <span className={classes.quiet}>(nothing was said)</span>}
+    </article>
   );
 });
+
+function Said({ role, text, quotes }: { role: string; text: string; quotes: string[] }) {
+  return role === 'tool' ? <LongText text={readable(text)} /> : <Markdown text={text} quotes={quotes} />;
+}
 
 function Cost({ detail }: { detail: Turn }) {
   const tokens = tokensOf(detail.tokensUsage);
   return (
-    <Text size="xs" c="dimmed" className={classes.figures}>
+    <span className={classes.cost}>
       {detail.latencyMs !== null && duration(detail.latencyMs)}
       {tokens && (
         <span title={`${tokens.input} in, ${tokens.output} out`}> · {plural(tokens.total, 'token')}</span>
       )}
-    </Text>
+    </span>
   );
 }
 
 type Call = NonNullable<Message['tool_calls']>[number];
 
 function ToolCallView({ call, answer }: { call: Call; answer?: Message }) {
+  const [opened, setOpened] = useState(false);
+  const asked = String(call.function.arguments ?? '');
   return (
-    <details className={classes.tool}>
+    <details className={classes.tool} onToggle={(event) => setOpened(event.currentTarget.open)}>
       <summary>
-        <IconTool size={13} aria-hidden /> <Code>{call.function.name}</Code>{' '}
-        <Text span size="xs" c="dimmed">
-          {shortened(String(call.function.arguments ?? ''))}
-        </Text>{' '}
-        {!answer && (
-          <Badge size="xs" variant="light" color="gray" tt="none">
-            no result
-          </Badge>
-        )}
+        <IconTool size={13} aria-hidden /> <code>{call.function.name}</code>{' '}
+        <span className={classes.quiet}>
+          {shortened(asked)}
+          {!answer && ' (no result)'}
+        </span>
       </summary>
-      <Text size="xs" mt={4}>
-        Arguments
-      </Text>
-      <LongText text={readable(String(call.function.arguments ?? ''))} step={5_000} />
-      {answer && (
+      {opened && (
         <>
-          <Text size="xs" mt={4}>
-            Result
-          </Text>
-          <LongText text={readable(textOf(answer))} step={5_000} />
+          <div className={classes.quiet}>Arguments</div>
+          <LongText text={readable(asked)} step={5_000} />
+          {answer && (
+            <>
+              <div className={classes.quiet}>Result</div>
+              <LongText text={readable(textOf(answer))} step={5_000} />
+            </>
+          )}
         </>
       )}
     </details>

@@ -3,7 +3,7 @@ import { Alert, Group, Kbd, Stack, Text, Title } from '@mantine/core';
 import { IconClock } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useCallback, useMemo, useState } from 'react';
+import { memo, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
@@ -28,15 +28,20 @@ export default function RunPage() {
   if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />;
   if (!shown.data) return <Loading rows={10} />;
   return (
-    <RunView
-      key={`${runId} ${shown.data.attempt}`}
-      run={shown.data}
-      attempts={Math.max(newest.data?.attempt ?? 1, shown.data.attempt)}
-    />
+    <>
+      <RunHead run={shown.data} attempts={Math.max(newest.data?.attempt ?? 1, shown.data.attempt)} />
+      <RunLater key={`${runId} ${shown.data.attempt}`} run={shown.data} />
+    </>
   );
 }
 
-function RunView({ run, attempts }: { run: Run; attempts: number }) {
+/** The head is shown at once; a long conversation follows in small steps that leave the page responsive. */
+function RunLater({ run }: { run: Run }) {
+  const later = useDeferredValue<Run | null>(run, null);
+  return later ? <RunView run={later} /> : <Loading rows={8} />;
+}
+
+const RunView = memo(function RunView({ run }: { run: Run }) {
   const { turn } = route.useSearch();
   const rows = useMemo(() => rowsOf(run), [run]);
   const results = useMemo(() => resultsOf(run), [run]);
@@ -48,27 +53,24 @@ function RunView({ run, attempts }: { run: Run; attempts: number }) {
   const open = useCallback((result: Result) => setOpened((before) => new Set(before).add(keyOf(result))), []);
 
   return (
-    <>
-      <RunHead run={run} attempts={attempts} />
-      <div className={classes.layout}>
-        <section aria-label="Transcript">
-          <Group justify="space-between" mb="xs">
-            <Title order={2}>Transcript</Title>
-            <Keys failures={failures} />
-          </Group>
-          {rows.length === 0 && <NothingSaid run={run} />}
-          <Transcript rows={rows} quotes={quotes} current={current} goTo={goTo} onPick={open} />
-        </section>
-        <Stack component="aside" aria-label="Results" className={classes.panels} gap="sm" tabIndex={-1}>
-          <JudgePanel run={run} results={results} />
-          <AssertionsTable results={results} opened={opened} onToggle={toggle} />
-          <MetricsTable results={results} opened={opened} onToggle={toggle} />
-          <Timing turns={run.turns} onGo={go} />
-        </Stack>
-      </div>
-    </>
+    <div className={classes.layout}>
+      <section aria-label="Transcript">
+        <Group justify="space-between" mb="xs">
+          <Title order={2}>Transcript</Title>
+          <Keys failures={failures} />
+        </Group>
+        {rows.length === 0 && <NothingSaid run={run} />}
+        <Transcript rows={rows} quotes={quotes} current={current} goTo={goTo} onPick={open} />
+      </section>
+      <Stack component="aside" aria-label="Results" className={classes.panels} gap="sm" tabIndex={-1}>
+        <JudgePanel run={run} results={results} />
+        <AssertionsTable results={results} opened={opened} onToggle={toggle} />
+        <MetricsTable results={results} opened={opened} onToggle={toggle} />
+        <Timing turns={run.turns} onGo={go} />
+      </Stack>
+    </div>
   );
-}
+});
 
 function toggled(before: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const after = new Set(before);

@@ -1,10 +1,10 @@
 // Where the time went: the agent's latency per turn, and what the evaluators took after it.
-import { Group, Paper, Table, Text, Title, UnstyledButton } from '@mantine/core';
+import { Group, Paper, Text, Title } from '@mantine/core';
 import { duration } from '../../parts/numbers';
 import classes from './Run.module.css';
 import type { Result, Turn } from './results';
 
-const MOST = 60;
+const MOST = 40;
 
 export function Timing({ turns, onGo }: { turns: Turn[]; onGo: (turn: number) => void }) {
   const timed = turns
@@ -22,17 +22,17 @@ export function Timing({ turns, onGo }: { turns: Turn[]; onGo: (turn: number) =>
           agent, then evaluators
         </Text>
       </Group>
-      <Table verticalSpacing={2} aria-label="Timing" withRowBorders={false}>
-        <Table.Tbody>
+      <table aria-label="Timing" className={classes.timing}>
+        <tbody>
           {timed.slice(0, MOST).map(({ turn, agent, evaluating }) => (
-            <Table.Tr key={turn}>
-              <Table.Td w={70}>
-                <UnstyledButton fz="xs" onClick={() => onGo(turn)}>
+            <tr key={turn}>
+              <th scope="row">
+                <button type="button" onClick={() => onGo(turn)}>
                   Turn {turn}
-                </UnstyledButton>
-              </Table.Td>
-              <Table.Td>
-                <Group gap={1} wrap="nowrap" aria-hidden>
+                </button>
+              </th>
+              <td aria-hidden>
+                <div className={classes.bars}>
                   <div className={classes.bar} style={{ width: `${(95 * agent) / longest}%` }} />
                   {evaluating > 0 && (
                     <div
@@ -41,15 +41,15 @@ export function Timing({ turns, onGo }: { turns: Turn[]; onGo: (turn: number) =>
                       style={{ width: `${(95 * evaluating) / longest}%` }}
                     />
                   )}
-                </Group>
-              </Table.Td>
-              <Table.Td w={130} ta="right" fz="xs" className={classes.figures}>
+                </div>
+              </td>
+              <td className={classes.figures}>
                 {duration(agent)} + {duration(evaluating)}
-              </Table.Td>
-            </Table.Tr>
+              </td>
+            </tr>
           ))}
-        </Table.Tbody>
-      </Table>
+        </tbody>
+      </table>
       {timed.length > MOST && (
         <Text size="xs" c="dimmed">
           and {timed.length - MOST} more turns

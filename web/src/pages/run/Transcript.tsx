@@ -1,5 +1,4 @@
 // The conversation as a chat. Only the rows in view are in the page, so that long ones open at once.
-import { Badge, Group, Text } from '@mantine/core';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useMemo, useRef } from 'react';
 import { LOOKS, OutcomeBadge } from '../../parts/OutcomeBadge';
@@ -29,7 +28,8 @@ export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
     count: rows.length,
     estimateSize: (index) => (rows[index]?.kind === 'message' ? 84 : 34),
     getItemKey: (index) => rows[index]?.key ?? index,
-    overscan: 8,
+    overscan: 4,
+    useFlushSync: false,
     scrollMargin: box.current?.offsetTop ?? 0,
     scrollPaddingStart: HEADER,
   });
@@ -88,44 +88,30 @@ const RowView = memo(function RowView({ row, detail, quotes, current, onPick }: 
 
 function TurnMark({ row, current }: { row: TurnRow; current: boolean }) {
   return (
-    <Text
-      component="h3"
-      size="xs"
-      c="dimmed"
-      fw={current ? 650 : 400}
-      m={0}
-      className={classes.turn}
-      data-current={current}
-      aria-current={current ? 'step' : undefined}
-    >
+    <h3 className={classes.turn} data-current={current} aria-current={current ? 'step' : undefined}>
       {row.turn === 0 ? 'Before the first turn' : `Turn ${row.turn}`}
-    </Text>
+    </h3>
   );
 }
 
 function Chips({ row, onPick }: { row: ChipsRow; onPick: (result: Result) => void }) {
   const assertions = row.results.filter((result) => result.kind === 'assertion');
   return (
-    <Group gap={6} role="group" aria-label={`Evaluators after turn ${row.turn}`}>
+    <ul className={classes.chips} aria-label={`Evaluators after turn ${row.turn}`}>
       {assertions.map((result) => {
         const standing = standingOfResult(result);
         return (
-          <Badge
-            key={keyOf(result)}
-            component="button"
-            type="button"
-            variant="transparent"
-            p={0}
-            h="auto"
-            tt="none"
-            style={{ cursor: 'pointer' }}
-            title={`${LOOKS[standing].word}: ${result.reason}`}
-            onClick={() => onPick(result)}
-          >
-            <OutcomeBadge standing={standing} label={titleOf(result)} size="sm" />
-          </Badge>
+          <li key={keyOf(result)}>
+            <button
+              type="button"
+              title={`${LOOKS[standing].word}: ${result.reason}`}
+              onClick={() => onPick(result)}
+            >
+              <OutcomeBadge standing={standing} label={titleOf(result)} size="sm" />
+            </button>
+          </li>
         );
       })}
-    </Group>
+    </ul>
   );
 }

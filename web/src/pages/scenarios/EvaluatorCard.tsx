@@ -1,5 +1,5 @@
 // One evaluator of a scenario: what it is, when it must hold, and its config.
-import { Alert, Group, List, NativeSelect, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Box, Group, List, NativeSelect, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import type { Problem, Schemas } from '../../api/client';
 import { GATES, type Gate } from '../../editing/gates';
 import { at, under } from '../../editing/problems';
@@ -28,7 +28,7 @@ export function EvaluatorCard({ id, number, entry, type, loaded, problems, onCha
       aria-label={`Evaluator ${number}: ${type?.label ?? entry.type}`}
     >
       <Stack gap="sm">
-        <div>
+        <Box pr={90}>
           <Group gap="xs">
             <Title order={3} size="md">
               {type?.label ?? entry.type}
@@ -38,7 +38,7 @@ export function EvaluatorCard({ id, number, entry, type, loaded, problems, onCha
           <Text size="sm" c="dimmed">
             {type?.description}
           </Text>
-        </div>
+        </Box>
         {loaded && !type && (
           <Alert color="orange" title="This type is not registered here">
             The plugin that brought "{entry.type}" is not loaded. See Settings for what is.

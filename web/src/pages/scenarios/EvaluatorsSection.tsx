@@ -33,7 +33,7 @@ export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
         </Text>
       )}
       {draft.evaluators.map((entry, index) => (
-        <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`evaluator ${index + 1}`}>
+        <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`evaluator ${index + 1}`} card>
           <EvaluatorCard
             id={rows.keys[index] as string}
             number={index + 1}

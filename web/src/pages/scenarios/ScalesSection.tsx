@@ -22,7 +22,7 @@ export function ScalesSection({ editor }: { editor: ScenarioEditing }) {
       hint="Named qualities that evaluators score. Their weighted mean is the overall score; it never changes pass or fail."
     >
       {draft.criteria.map((criterion, index) => (
-        <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`criterion ${index + 1}`}>
+        <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`criterion ${index + 1}`} card>
           <CriterionCard
             id={rows.keys[index] as string}
             criterion={criterion}
@@ -64,7 +64,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
   return (
     <Paper withBorder p="sm">
       <Stack gap="xs">
-        <Group gap="xs" align="flex-start">
+        <Group gap="xs" align="flex-start" pr={90}>
           <TextInput
             label="Name"
             required

@@ -13,7 +13,7 @@ import { BasicsSection } from './BasicsSection';
 import { CasesSection } from './CasesSection';
 import { ConversationSection } from './ConversationSection';
 import { CriteriaSection } from './CriteriaSection';
-import { BLANK, type Draft, type StoredScenario } from './draft';
+import { asStored, BLANK, type Draft, type StoredScenario } from './draft';
 import { EvaluatorsSection } from './EvaluatorsSection';
 import { PeopleSection } from './PeopleSection';
 import { ReferenceSection } from './ReferenceSection';
@@ -21,9 +21,11 @@ import { ScalesSection } from './ScalesSection';
 import { TryPanel } from './TryPanel';
 
 const SHELF = {
-  read: (id: string) => answered(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
-  create: createScenario,
-  update: updateScenario,
+  read: async (id: string) =>
+    asStored(await answered(client.GET('/api/scenarios/{id}', { params: { path: { id } } }))),
+  create: async (body: Draft) => asStored(await createScenario(body)),
+  update: async (id: string, version: number, body: Draft) =>
+    asStored(await updateScenario(id, version, body)),
 };
 
 export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
@@ -71,7 +73,9 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
       <EvaluatorsSection editor={editor} />
       <ScalesSection editor={editor} />
       <ReferenceSection editor={editor} />
-      {scenario && <TryPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />}
+      {scenario && (
+        <TryPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />
+      )}
     </EditorFrame>
   );
 }

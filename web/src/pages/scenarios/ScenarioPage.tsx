@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { scenarioQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { asStored } from './draft';
 import { ScenarioEditor } from './ScenarioEditor';
 
 const route = getRouteApi('/scenarios/$scenarioId');
@@ -15,5 +16,5 @@ export default function ScenarioPage() {
     return <ErrorState error={scenario.error} onRetry={() => void scenario.refetch()} />;
   }
   if (!scenario.data) return <Loading />;
-  return <ScenarioEditor key={scenarioId} scenario={scenario.data} />;
+  return <ScenarioEditor key={scenarioId} scenario={asStored(scenario.data)} />;
 }

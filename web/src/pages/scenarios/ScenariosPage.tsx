@@ -11,11 +11,12 @@ import { Loading } from '../../parts/Loading';
 import { LinkButton } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
-import type { StoredScenario } from './draft';
+import { asStored, type StoredScenario } from './draft';
 import { ScenarioList } from './ScenarioList';
 
 export default function ScenariosPage() {
   const scenarios = useQuery(scenariosQuery);
+  const stored = useMemo(() => scenarios.data?.map(asStored) ?? [], [scenarios.data]);
   const add = (
     <LinkButton to="/scenarios/new" leftSection={<IconPlus size={16} />}>
       New scenario
@@ -31,7 +32,7 @@ export default function ScenariosPage() {
           A scenario is what is tested: a conversation with the agent, and what must hold in it.
         </EmptyState>
       )}
-      {scenarios.data && scenarios.data.length > 0 && <Found scenarios={scenarios.data} />}
+      {stored.length > 0 && <Found scenarios={stored} />}
     </>
   );
 }

@@ -37,7 +37,10 @@ export function TryPanel({ scenario, editor, opened, onClose }: TryPanelProps) {
 
 function TryForm({ scenario, editor }: Pick<TryPanelProps, 'scenario' | 'editor'>) {
   const connectors = useQuery(connectorsQuery);
-  const [lastUsed, setLastUsed] = useLocalStorage<string | null>({ key: 'evalstudio-try', defaultValue: null });
+  const [lastUsed, setLastUsed] = useLocalStorage<string | null>({
+    key: 'evalstudio-try',
+    defaultValue: null,
+  });
   const [persona, setPersona] = useState<string | null>(scenario.personaIds[0] ?? null);
   const [chosenCase, setChosenCase] = useState<string | null>(null);
   const known = connectors.data ?? [];
@@ -123,5 +126,7 @@ function CaseSelect({ cases, value, onChange }: CaseSelectProps) {
     );
   }
   if (cases.length === 0) return null;
-  return <Select label="Case" data={caseNames(cases)} value={value} onChange={onChange} allowDeselect={false} />;
+  return (
+    <Select label="Case" data={caseNames(cases)} value={value} onChange={onChange} allowDeselect={false} />
+  );
 }

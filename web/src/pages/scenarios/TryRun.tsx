@@ -82,7 +82,8 @@ function Transcript({ messages }: { messages: Run['messages'] }) {
 }
 
 function textOf({ content, tool_calls }: Run['messages'][number]): string {
-  const said = typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
+  const said =
+    typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
   const calls = (tool_calls ?? []).map((call) => `${call.function.name}(${call.function.arguments})`);
   return [said, ...calls].filter(Boolean).join('\n');
 }

@@ -1,5 +1,6 @@
 // A scenario while it is edited, and what can be read off it.
 import type { Schemas } from '../../api/client';
+import type { updateScenario } from '../../api/queries';
 import type { Editor, StoredFields } from '../../editing/useEditor';
 
 export type StoredScenario = Schemas['StoredScenario'];
@@ -28,6 +29,11 @@ export const BLANK: Draft = {
   stopOnFailure: true,
   tags: [],
 };
+
+type Read = Awaited<ReturnType<typeof updateScenario>>;
+
+/** The client's types read a pair as any list of numbers; the server sends pairs. */
+export const asStored = (scenario: Read): StoredScenario => scenario as StoredScenario;
 
 const PLACEHOLDER = /\{\{\s*([^{}\s][^{}]*?)\s*\}\}/g;
 

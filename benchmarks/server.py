@@ -1,0 +1,162 @@
+"""The API with 100,000 runs stored and 200 requests in flight, beside its most trivial endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from itertools import cycle
+from pathlib import Path
+
+from aiohttp import ClientSession, TCPConnector
+
+from evalstudio.evaluators.running import EvaluatorResult
+from evalstudio.messages import Message, TokensUsage
+from evalstudio.project.config import StorageSettings
+from evalstudio.project.entities import Execution, RunVerdict
+from evalstudio.storage.contract import NewRun, RunEnding, Snapshot, Store, TurnRecord
+from evalstudio.storage.opening import open_store
+
+from .measuring import Line
+
+RUNS = 100_000
+PER_EXECUTION = 1000
+IN_FLIGHT = 200
+REQUESTS = 6000
+TRIVIAL = "/api/health"
+_MAIN = "from evalstudio.cli import main; main()"
+
+
+def measure() -> list[Line]:
+    with tempfile.TemporaryDirectory(prefix="evalstudio-bench-") as folder:
+        config = Path(folder) / "evalstudio.config.json"
+        config.write_text(json.dumps({"name": "bench"}))
+        run_ids = asyncio.run(_fill(Path(folder)))
+        return asyncio.run(_load(config, run_ids))
+
+
+async def _fill(folder: Path) -> list[str]:
+    """Finished runs, each with a turn; some of their ids."""
+    store = await open_store(StorageSettings(), folder)
+    scenario = Snapshot.of({"name": "Booking", "script": ["Book"], "evaluators": [{"type": "latency"}]})
+    connector = Snapshot.of({"name": "Agent", "type": "http", "baseUrl": "http://127.0.0.1:1"})
+    try:
+        for number in range(RUNS // PER_EXECUTION):
+            runs = [
+                NewRun(
+                    scenario, connector, scenario_id=f"s{place % 20}", scenario_name=f"Booking {place % 20}"
+                )
+                for place in range(PER_EXECUTION)
+            ]
+            await store.enqueue(Execution(eval_id="e1", eval_name="Nightly", labels={"n": number}), runs)
+            await _finish_all(store)
+        page = await store.runs(limit=500)
+        return [run.id for run in page.items]
+    finally:
+        await store.close()
+
+
+async def _finish_all(store: Store) -> None:
+    said = [
+        Message(role="user", content="Book a table"),
+        Message(role="assistant", content="It is booked. " * 20),
+    ]
+    result = EvaluatorResult("regex", "Regex", "regex", "assertion", "eventually", True, 1.0, "found")
+    turn = TurnRecord(1, said, [result], 20.5, TokensUsage(total_tokens=7))
+    while claimed := await store.claim("bench", 500, 600):
+        endings = [
+            RunEnding(
+                RunVerdict(success=place % 10 > 0, outcome="pass" if place % 10 else "fail", score=1.0),
+                {"messageCount": 2, "evaluatorResults": [result.to_json()]},
+                latency_ms=20.5,
+                tokens_usage=TokensUsage(total_tokens=7),
+                last_turn=turn,
+            )
+            for place in range(len(claimed))
+        ]
+        await asyncio.gather(
+            *(store.finish(one.lease, ending) for one, ending in zip(claimed, endings, strict=True))
+        )
+
+
+async def _load(config: Path, run_ids: list[str]) -> list[Line]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+    command = [sys.executable, "-c", _MAIN, "serve", "--no-processor", "--port", str(port), "-c", str(config)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        async with ClientSession(f"http://127.0.0.1:{port}", connector=TCPConnector(limit=IN_FLIGHT)) as http:
+            await _ready(http)
+            await _requests(http, run_ids, 300)
+            return _lines(*await _requests(http, run_ids, REQUESTS))
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+async def _ready(http: ClientSession) -> None:
+    for _ in range(300):
+        try:
+            async with http.get("/api/ready") as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            await asyncio.sleep(0.1)
+    raise RuntimeError("the server did not get ready")
+
+
+async def _requests(
+    http: ClientSession, run_ids: list[str], number: int
+) -> tuple[dict[str, list[float]], int, float]:
+    """Milliseconds by kind of request, how many went wrong, and how many were answered per second."""
+    ids = cycle(run_ids)
+    kinds = cycle(
+        [
+            ("trivial", lambda: TRIVIAL),
+            ("list of runs", lambda: "/api/runs?limit=50"),
+            ("one run", lambda: f"/api/runs/{next(ids)}"),
+            ("failed runs of a scenario", lambda: "/api/runs?outcome=fail&scenarioId=s0&limit=20"),
+            ("list of executions", lambda: "/api/executions?limit=20"),
+        ]
+    )
+    work = iter([next(kinds) for _ in range(number)])
+    times: dict[str, list[float]] = defaultdict(list)
+    wrong = 0
+
+    async def worker() -> None:
+        nonlocal wrong
+        for kind, path in work:
+            start = time.perf_counter()
+            async with http.get(path()) as answer:
+                await answer.read()
+                wrong += answer.status != 200
+            times[kind].append((time.perf_counter() - start) * 1000)
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+    return times, wrong, number / (time.perf_counter() - begin)
+
+
+def _lines(times: dict[str, list[float]], wrong: int, per_second: float) -> list[Line]:
+    trivial = _p95(times.pop("trivial"))
+    return [
+        Line(
+            f"API, {RUNS:,} runs, {IN_FLIGHT} in flight: {kind}",
+            f"p95 {_p95(found):.0f} ms, {per_second:.0f} answers/s",
+            f"trivial endpoint p95 {trivial:.0f} ms",
+            f"p95 ≤ 10 × trivial, no error ({wrong} errors)",
+            _p95(found) <= 10 * trivial and wrong == 0,
+        )
+        for kind, found in times.items()
+    ]
+
+
+def _p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]

@@ -1,1 +1,0 @@
-import{t as e}from"./PageTitle-MPnFB2Ol.js";import{c as t}from"./index-D23tRSiT.js";var n=t();function r(){return(0,n.jsx)(e,{title:`Scenarios`})}export{r as default};

@@ -1,0 +1,78 @@
+"""Windows that are watched: errors, requests to other hosts, long tasks, accessibility, width."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from playwright.sync_api import Browser, Page
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+_LONG_TASKS = """
+window.longTasks = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
+}).observe({ type: 'longtask', buffered: true });
+"""
+
+
+@dataclass(slots=True)
+class Watch:
+    """A window and what it must not have done."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list[str])
+    outside: list[str] = field(default_factory=list[str])
+
+
+def chromium_path() -> str:
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    assert found, "The browser tests need Chromium: sudo apt-get install chromium"
+    return found
+
+
+def watched(browser: Browser, url: str, *, scheme: str, width: int, height: int) -> Watch:
+    """A new window; what goes wrong in it is written down."""
+    context = browser.new_context(
+        base_url=url,
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(15_000)
+    context.add_init_script(_LONG_TASKS)
+    watch = Watch(context.new_page())
+    watch.page.on("pageerror", lambda error: watch.errors.append(str(error)))
+    watch.page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith((url, "data:", "blob:")) else watch.outside.append(request.url)
+        ),
+    )
+    return watch
+
+
+def long_tasks(page: Page) -> list[int]:
+    """How long, in milliseconds, each task took that held the page up for over 50."""
+    return cast("list[int]", page.evaluate("window.longTasks"))
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong with the page as it is shown now, each with the first place it was found at."""
+    assert AXE.exists(), "axe-core is not installed; run: make web"
+    page.evaluate(AXE.read_text())
+    found = cast("dict[str, Any]", page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })"))
+    return [
+        f"{one['id']}: {one['help']} at {one['nodes'][0]['target']} {one['nodes'][0]['html'][:200]}"
+        for one in found["violations"]
+    ]
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than its window."""
+    measure = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    return int(page.evaluate(measure))

@@ -1,0 +1,111 @@
+"""The server of a project as a process that can be killed and started again, with a small client of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import urllib.request
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.support.api_server import ServerProcess
+
+from evalstudio.execution.applying import apply_files
+from evalstudio.execution.workspace import open_workspace
+from evalstudio.server.static import WEB
+
+T = TypeVar("T")
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work, in a thread of its own: the browser's loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def built_ui() -> None:
+    assert (WEB / "index.html").exists(), "The web UI is not built; run: make web"
+
+
+class Site:
+    """A project and its server."""
+
+    def __init__(self, config: Path) -> None:
+        self.config = config
+        self._process: ServerProcess | None = None
+
+    @property
+    def url(self) -> str:
+        assert self._process is not None, "the server was not started"
+        return self._process.url
+
+    def apply(self) -> None:
+        """Bring the project's definitions into its database."""
+        in_own_loop(self._apply())
+
+    async def _apply(self) -> None:
+        async with open_workspace(self.config) as workspace:
+            await apply_files(workspace, [self.config.parent / "evals.json"])
+
+    def start(self) -> None:
+        port = self._process.port if self._process else None
+        self._process = ServerProcess(self.config, port=port)
+        self._process.wait_ready()
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+
+    def get(self, path: str) -> Any:
+        return self._ask("GET", path)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._ask("POST", path, body)
+
+    def put(self, path: str, body: Any) -> Any:
+        return self._ask("PUT", path, body)
+
+    def delete(self, path: str) -> None:
+        self._ask("DELETE", path)
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"} if data else {}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def named(self, noun: str, name: str) -> Any:
+        """The definition of this name, for example of ``scenarios``."""
+        return next(one for one in self.get(f"/api/{noun}")["items"] if one["name"] == name)
+
+    def put_scenario(self, name: str, **changes: Any) -> None:
+        """Change some fields of a scenario."""
+        kept = self.named("scenarios", name)
+        own = {key: kept[key] for key in kept.keys() - {"id", "version", "createdAt", "updatedAt"}}
+        self.put(f"/api/scenarios/{kept['id']}", {**own, **changes})
+
+    def executed(self, name: str = "all", seconds: float = 30, **more: Any) -> Any:
+        """An execution of an eval, once it is over."""
+        started = self.post("/api/executions", {"evalId": self.named("evals", name)["id"], **more})
+        return self.finished(started["id"], seconds)
+
+    def finished(self, execution_id: str, seconds: float = 30) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = self.get(f"/api/executions/{execution_id}")
+            if found["status"] in ("completed", "cancelled"):
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"the execution was not over after {seconds} seconds: {found}")
+
+    def runs(self, execution_id: str) -> list[Any]:
+        return self.get(f"/api/runs?executionId={execution_id}&limit=500")["items"]

@@ -1,0 +1,203 @@
+"""Watching evals at work: starting one, seeing it finish, reading a run, and a server that goes away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.browsing import long_tasks, overflow, violations
+from tests.e2e.seeding import QUOTE, seed_large_execution, seed_long_run
+from tests.e2e.site import Site
+
+LONGEST_TASK = 200
+LARGEST_SCRIPT = 350_000
+
+
+@pytest.fixture
+def bare_site(site: Site) -> Site:
+    """The site without its definitions."""
+    for noun in ("evals", "scenarios", "connectors"):
+        for one in site.get(f"/api/{noun}")["items"]:
+            site.delete(f"/api/{noun}/{one['id']}")
+    return site
+
+
+def test_an_empty_project_shows_the_three_steps_to_a_first_result(bare_site: Site, page: Page) -> None:
+    page.goto("/")
+    for step in ("Connect your agent", "Write a scenario", "Run an eval"):
+        expect(page.get_by_role("heading", name=step)).to_be_visible()
+    page.get_by_role("link", name="Add a connector").click()
+    expect(page).to_have_url(f"{bare_site.url}/connectors/new")
+
+
+def test_an_eval_is_run_and_watched_until_it_is_done(site: Site, page: Page) -> None:
+    page.goto("/evals")
+    page.get_by_role("button", name="Run all").click()
+    page.get_by_label("Repetitions").fill("3")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("9 of 9 runs done")).to_be_visible()
+    expect(page.get_by_label("3 pass, 3 fail, 3 error")).to_be_visible()
+    table = page.get_by_role("table", name="Runs")
+    expect(table.get_by_role("row")).to_have_count(10)
+    page.get_by_text("Fail 3", exact=True).click()
+    expect(table.get_by_role("row")).to_have_count(4)
+    expect(page).to_have_url(re.compile("show=fail"))
+    assert site.get("/api/executions")["items"][0]["trigger"] == "web"
+
+
+def test_rows_fill_in_while_it_runs(site: Site, page: Page) -> None:
+    site.put_scenario("Greets the guest", script=["hello wait=1.5", "and wait=1.5"])
+    started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
+    page.goto(f"/executions/{started['id']}")
+    row = page.get_by_role("row").filter(has_text="Greets the guest")
+    expect(row).to_contain_text("Running")
+    expect(page.get_by_text("3 of 3 runs done")).to_be_visible()
+    expect(row).to_contain_text("Pass")
+
+
+def test_errored_runs_are_retried_and_waiting_ones_cancelled(site: Site, page: Page) -> None:
+    done = site.executed()
+    page.goto(f"/executions/{done['id']}")
+    page.get_by_role("button", name="Retry 1 errored").click()
+    expect(page.get_by_text("1 run queued again")).to_be_visible()
+    site.finished(done["id"])
+    expect(page.get_by_text("3 of 3 runs done")).to_be_visible()
+    [broken] = [run for run in site.runs(done["id"]) if run["scenarioName"] == "Breaks down"]
+    assert broken["attempt"] == 2
+
+    site.put_scenario("Greets the guest", script=["hello wait=20"])
+    started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
+    page.goto(f"/executions/{started['id']}")
+    page.get_by_role("button", name="Cancel").click()
+    row = page.get_by_role("row").filter(has_text="Greets the guest")
+    expect(row).to_contain_text("Cancelled")
+
+
+def test_a_run_is_read_with_its_metadata_and_the_keyboard(site: Site, page: Page) -> None:
+    done = site.executed()
+    page.goto(f"/executions/{done['id']}")
+    page.get_by_role("link", name="Greets the guest").click()
+    expect(page.get_by_role("heading", name="Greets the guest")).to_be_visible()
+    expect(page.get_by_text("echo: how are you")).to_be_visible()
+    assertions = page.get_by_role("table", name="Assertions")
+    assert [one.inner_text() for one in assertions.get_by_role("columnheader").all()] == [
+        "Evaluator",
+        "Result",
+        "Score",
+        "Reason",
+    ]
+    metrics = page.get_by_role("table", name="Metrics")
+    assert [one.inner_text() for one in metrics.get_by_role("columnheader").all()] == [
+        "Metric",
+        "Value",
+        "Reason",
+    ]
+    assertions.get_by_role("button", name="Details of").first.click()
+    expect(assertions.get_by_text('"match": "echo"')).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator('[aria-current="step"]')).to_have_text("Turn 2")
+    page.keyboard.press("k")
+    expect(page.locator('[aria-current="step"]')).to_have_text("Turn 1")
+    page.go_back()
+    expect(page.get_by_role("table", name="Runs")).to_be_visible()
+
+
+def test_a_run_without_evaluator_results_hides_their_sections(site: Site, page: Page) -> None:
+    done = site.executed()
+    [broken] = [run for run in site.runs(done["id"]) if run["scenarioName"] == "Breaks down"]
+    page.goto(f"/runs/{broken['id']}")
+    expect(page.get_by_text("Error: fault of the agent")).to_be_visible()
+    expect(page.get_by_text("please break")).to_be_visible()
+    expect(page.get_by_role("table", name="Assertions")).to_have_count(0)
+    expect(page.get_by_role("table", name="Metrics")).to_have_count(0)
+
+
+def test_a_server_that_is_killed_is_told_of_and_comes_back(site: Site, page: Page) -> None:
+    site.put_scenario("Greets the guest", script=["hello wait=4"])
+    started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
+    page.goto(f"/executions/{started['id']}")
+    expect(page.get_by_role("row").filter(has_text="Greets the guest")).to_contain_text("Running")
+    site.kill()
+    expect(page.get_by_text("The server does not answer")).to_be_visible()
+    site.start()
+    expect(page.get_by_text("The server does not answer")).to_have_count(0)
+    expect(page.get_by_text("3 of 3 runs done")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("row").filter(has_text="Greets the guest")).to_contain_text("Pass")
+
+
+class TestLargeThings:
+    """Three hundred messages and five thousand runs open without holding the page up."""
+
+    @pytest.fixture
+    def ids(self, project: Path) -> tuple[str, str]:
+        return seed_long_run(project, 300), seed_large_execution(project, 5000)
+
+    def test_they_open_without_a_long_task(self, ids: tuple[str, str], site: Site, page: Page) -> None:
+        run, execution = ids
+        page.goto(f"/runs/{run}")
+        expect(page.get_by_text("Question 1:")).to_be_visible()
+        for _ in range(10):
+            page.mouse.wheel(0, 2_000)
+            page.wait_for_timeout(50)
+        assert max(long_tasks(page), default=0) <= LONGEST_TASK, long_tasks(page)
+
+        page.goto(f"/executions/{execution}")
+        expect(page.get_by_text("5,000 of 5,000 runs done")).to_be_visible()
+        expect(page.get_by_role("row").filter(has_text="Scenario 0").first).to_be_visible()
+        page.get_by_role("table", name="Runs").hover()
+        for _ in range(10):
+            page.mouse.wheel(0, 20_000)
+            page.wait_for_timeout(50)
+        page.get_by_text("Fail 400", exact=True).click()
+        expect(page.get_by_role("table", name="Runs")).to_have_attribute("aria-rowcount", "401")
+        page.get_by_role("button", name="Scenario", exact=True).click()
+        assert max(long_tasks(page), default=0) <= LONGEST_TASK, long_tasks(page)
+
+    def test_evidence_is_marked_and_failures_are_found(
+        self, ids: tuple[str, str], site: Site, page: Page
+    ) -> None:
+        page.goto(f"/runs/{ids[0]}")
+        plain = QUOTE.replace("**", "")
+        marks = page.locator("section[aria-label=Transcript] mark")
+        expect(marks.first).to_be_visible()
+        assert marks.first.inner_text() in plain
+        expect(page.get_by_text("not found in the transcript").first).to_be_visible()
+        page.keyboard.press("n")
+        expect(page.locator('[aria-current="step"]')).to_have_text("Turn 37")
+        expect(page.get_by_text("Question 37:")).to_be_in_viewport()
+        page.keyboard.press("n")
+        expect(page.get_by_text("Question 75:")).to_be_in_viewport()
+
+
+def test_the_first_load_is_small(site: Site, page: Page) -> None:
+    site.executed()
+    page.goto("/evals")
+    expect(page.get_by_role("table", name="Evals")).to_be_visible()
+    sent = page.evaluate(
+        """() => performance.getEntriesByType('resource')
+          .filter((one) => one.name.endsWith('.js'))
+          .reduce((sum, one) => sum + one.encodedBodySize, 0)"""
+    )
+    assert 0 < sent < LARGEST_SCRIPT, sent
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible_and_fit_narrow_windows(
+    site: Site, open_page: Callable[..., Page], scheme: str
+) -> None:
+    done = site.executed(repetitions=2)
+    runs = site.runs(done["id"])
+    paths = ["/", "/evals", f"/evals/{done['evalId']}", f"/evals/{done['evalId']}/edit", "/evals/new"]
+    paths += ["/executions", f"/executions/{done['id']}", *(f"/runs/{run['id']}" for run in runs[::2])]
+    paths.append("/nowhere")
+    for width in (1280, 400):
+        page = open_page(scheme=scheme, width=width)
+        for path in paths:
+            page.goto(path)
+            page.get_by_role("heading").first.wait_for()
+            expect(page.locator("[aria-busy]")).to_have_count(0)
+            assert not violations(page), (path, width, violations(page))
+            assert overflow(page) <= 0, (path, width)

@@ -1,0 +1,125 @@
+// Making or changing an eval: its name, scenarios, connectors and how often each combination runs.
+import { MultiSelect, NumberInput, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { answered, client, type Schemas } from '../../api/client';
+import {
+  connectorsQuery,
+  createEval,
+  deleteEval,
+  invalidate,
+  scenariosQuery,
+  updateEval,
+} from '../../api/queries';
+import { EditorFrame } from '../../editing/EditorFrame';
+import { at } from '../../editing/problems';
+import { Section } from '../../editing/Section';
+import { type StoredFields, useEditor } from '../../editing/useEditor';
+import { PageLink } from '../../parts/links';
+import { tell } from '../../parts/tell';
+
+type Stored = Schemas['StoredEval'];
+type Draft = Omit<Stored, keyof StoredFields>;
+
+const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: 1 };
+const SHELF = {
+  read: (id: string) => answered(client.GET('/api/evals/{id}', { params: { path: { id } } })),
+  create: createEval,
+  update: updateEval,
+};
+
+export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
+  const navigate = useNavigate();
+  const scenarios = useQuery(scenariosQuery);
+  const connectors = useQuery(connectorsQuery);
+  const editor = useEditor<Draft, Stored>(SHELF, evaluation, BLANK, (saved) => {
+    void invalidate(['evals'], ['stats']);
+    tell(`Saved "${saved.name}"`);
+    void navigate({ to: '/evals/$evalId', params: { evalId: saved.id }, ignoreBlocker: true });
+  });
+  const { draft, change, problems } = editor;
+  const deleting = evaluation && {
+    run: () => deleteEval(evaluation.id),
+    done: () => {
+      void invalidate(['evals']);
+      tell(`Deleted "${evaluation.name}"`);
+      void navigate({ to: '/evals', ignoreBlocker: true });
+    },
+    consequence: 'Its executions stay and can still be read. This cannot be undone.',
+  };
+  return (
+    <EditorFrame
+      editor={editor}
+      noun="eval"
+      name={evaluation?.name}
+      above={[
+        <PageLink key="evals" to="/evals">
+          Evals
+        </PageLink>,
+      ]}
+      deleting={deleting}
+    >
+      <Section title="What is tested">
+        <TextInput
+          label="Name"
+          required
+          value={draft.name}
+          error={at(problems, 'name')}
+          onChange={(event) => change({ name: event.currentTarget.value })}
+        />
+        <Choice
+          label="Scenarios"
+          field="scenarioIds"
+          items={scenarios.data ?? []}
+          value={draft.scenarioIds}
+          error={at(problems, 'scenarioIds')}
+          onChange={(scenarioIds) => change({ scenarioIds })}
+        />
+        <Choice
+          label="Connectors"
+          field="connectorIds"
+          items={connectors.data ?? []}
+          value={draft.connectorIds}
+          error={at(problems, 'connectorIds')}
+          onChange={(connectorIds) => change({ connectorIds })}
+        />
+        <NumberInput
+          label="Repetitions"
+          description="How often each combination runs; several tell luck from skill"
+          min={1}
+          max={10_000}
+          maw={240}
+          value={draft.repetitions}
+          error={at(problems, 'repetitions')}
+          onChange={(value) => change({ repetitions: Number(value) || 1 })}
+        />
+      </Section>
+    </EditorFrame>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  field: string;
+  items: { id: string; name: string }[];
+  value: string[];
+  error?: string;
+  onChange: (value: string[]) => void;
+}
+
+function Choice({ label, field, items, value, error, onChange }: ChoiceProps) {
+  return (
+    <MultiSelect
+      label={label}
+      name={field}
+      required
+      searchable
+      data={items.map((item) => ({ value: item.id, label: item.name }))}
+      value={value}
+      error={error}
+      onChange={onChange}
+      placeholder={value.length === 0 ? 'Choose' : undefined}
+      nothingFoundMessage={items.length === 0 ? `There are no ${label.toLowerCase()} yet` : 'Nothing matches'}
+    />
+  );
+}

@@ -1,0 +1,66 @@
+// Starts an eval, as often as wanted, and goes to where it can be watched.
+import { Button, Group, NumberInput, Popover, Stack, Text } from '@mantine/core';
+import { IconPlayerPlay } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Schemas } from '../../api/client';
+import { invalidate, startExecution } from '../../api/queries';
+import { plural } from '../../parts/numbers';
+import { tellProblem } from '../../parts/tell';
+
+type Eval = Schemas['StoredEval'];
+
+export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' | 'sm' }) {
+  const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions);
+  const navigate = useNavigate();
+  const start = useMutation({
+    mutationFn: () =>
+      startExecution({
+        evalId: evaluation.id,
+        repetitions: Number(repetitions) || 1,
+        trigger: 'web',
+        labels: {},
+      }),
+    onSuccess: async (execution) => {
+      await invalidate(['executions', 'list'], ['stats']);
+      await navigate({ to: '/executions/$executionId', params: { executionId: execution.id } });
+    },
+    onError: tellProblem,
+  });
+  return (
+    <Popover position="bottom-end" withArrow trapFocus returnFocus>
+      <Popover.Target>
+        <Button
+          size={size}
+          leftSection={<IconPlayerPlay size={16} aria-hidden />}
+          aria-label={`Run ${evaluation.name}`}
+        >
+          Run
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown aria-label={`Run ${evaluation.name}`}>
+        <Stack gap="xs">
+          <NumberInput
+            label="Repetitions"
+            description="How often each combination runs"
+            min={1}
+            max={10_000}
+            value={repetitions}
+            onChange={setRepetitions}
+            data-autofocus
+          />
+          <Text size="xs" c="dimmed">
+            {plural(evaluation.scenarioIds.length, 'scenario')} on{' '}
+            {plural(evaluation.connectorIds.length, 'connector')}
+          </Text>
+          <Group justify="flex-end">
+            <Button loading={start.isPending} onClick={() => start.mutate()}>
+              Start
+            </Button>
+          </Group>
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
