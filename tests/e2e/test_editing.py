@@ -67,7 +67,7 @@ def spare(site: Site) -> Any:
     )
 
 
-def text(where: Page | Locator, name: str) -> Locator:
+def field(where: Page | Locator, name: str) -> Locator:
     """A field for text or numbers, by its whole name."""
     return where.get_by_role("textbox", name=name, exact=True)
 
@@ -91,40 +91,40 @@ def save(page: Page) -> None:
 
 def make_connector(page: Page) -> None:
     page.goto("/connectors/new")
-    text(page, "Name").fill("House agent")
+    field(page, "Name").fill("House agent")
     choose(page, "Type", "Test Agent")
     page.get_by_role("button", name="Add header").click()
-    text(page, "Name of header 1").fill("Authorization")
-    text(page, "Value of header 1").fill("Bearer hush-hush")
+    field(page, "Name of header 1").fill("Authorization")
+    field(page, "Value of header 1").fill("Bearer hush-hush")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="House agent")).to_be_visible()
 
 
 def make_persona(page: Page) -> None:
     page.goto("/personas/new")
-    text(page, "Name").fill("Hurried guest")
-    text(page, "Description").fill("Has no time at all")
-    text(page, "Wants").fill("A table, now")
+    field(page, "Name").fill("Hurried guest")
+    field(page, "Description").fill("Has no time at all")
+    field(page, "Wants").fill("A table, now")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Hurried guest")).to_be_visible()
 
 
 def fill_wording(card: Locator) -> None:
     """Every kind of field a schema can ask for."""
-    text(card, "Word").fill("echo")
+    field(card, "Word").fill("echo")
     card.get_by_role("button", name="Add word").click()
-    text(card, "Word").last.fill("welcome")
+    field(card, "Word").last.fill("welcome")
     choose(card.page, "Style", "Exact")
-    text(card, "At least").fill("1")
+    field(card, "At least").fill("1")
     card.get_by_label("Shout").check()
     tone = card.get_by_role("group", name="Tone")
     choose(card.page, "Mood", "Lively")
-    text(tone, "Loudest").fill("0.25")
+    field(tone, "Loudest").fill("0.25")
 
 
 def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(site: Site, page: Page) -> None:
     make_connector(page)
-    expect(text(page, "Value of header 1")).to_have_value(MASK)
+    expect(field(page, "Value of header 1")).to_have_value(MASK)
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text(re.compile(r"The agent answered in .* ms"))).to_be_visible()
     assert site.named("connectors", "House agent")["headers"] == {"Authorization": MASK}
@@ -133,11 +133,11 @@ def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(sit
     expect(page.get_by_text("You are Hurried guest")).to_be_visible()
 
     page.goto("/scenarios/new")
-    text(page, "Name").fill("Says the right words")
+    field(page, "Name").fill("Says the right words")
     page.get_by_role("button", name="Add script message").click()
-    text(page, "Script message 1").fill("hello wait=1")
+    field(page, "Script message 1").fill("hello wait=1")
     page.get_by_role("button", name="Add script message").click()
-    text(page, "Script message 2").fill("goodbye wait=1")
+    field(page, "Script message 2").fill("goodbye wait=1")
     choose(page, "Personas", "Hurried guest")
     page.keyboard.press("Escape")
     fill_wording(add_evaluator(page, "House Wording"))
@@ -197,8 +197,8 @@ class TestConflict:
         mine, theirs = open_page(), open_page()
         for tab in (mine, theirs):
             tab.goto(f"/scenarios/{spare['id']}")
-        text(mine, "Instructions").fill("mine")
-        text(theirs, "Instructions").fill("theirs")
+        field(mine, "Instructions").fill("mine")
+        field(theirs, "Instructions").fill("theirs")
         save(theirs)
         mine.get_by_role("button", name="Save", exact=True).click()
         expect(mine.get_by_role("dialog", name="Changed by somebody else")).to_be_visible()
@@ -208,18 +208,18 @@ class TestConflict:
     def test_overwriting_keeps_ones_own(self, site: Site, mine: Page) -> None:
         mine.get_by_role("button", name="Overwrite").click()
         expect(mine.get_by_text("All changes saved")).to_be_visible()
-        expect(text(mine, "Instructions")).to_have_value("mine")
+        expect(field(mine, "Instructions")).to_have_value("mine")
         assert site.named("scenarios", "Spare")["instructions"] == "mine"
 
     def test_reloading_shows_the_other(self, site: Site, mine: Page) -> None:
         mine.get_by_role("button", name="Reload").click()
-        expect(text(mine, "Instructions")).to_have_value("theirs")
+        expect(field(mine, "Instructions")).to_have_value("theirs")
         expect(mine.get_by_text("All changes saved")).to_be_visible()
         assert site.named("scenarios", "Spare")["instructions"] == "theirs"
 
     def test_one_may_go_on_editing_and_decide_later(self, site: Site, mine: Page) -> None:
         mine.keyboard.press("Escape")
-        expect(text(mine, "Instructions")).to_have_value("mine")
+        expect(field(mine, "Instructions")).to_have_value("mine")
         mine.keyboard.press("Control+s")
         expect(mine.get_by_role("dialog", name="Changed by somebody else")).to_be_visible()
 
@@ -252,11 +252,11 @@ def test_what_is_in_use_says_so_and_stays(site: Site, page: Page) -> None:
 def test_unsaved_changes_are_not_left_behind_unasked(site: Site, spare: Any, page: Page) -> None:
     page.goto("/scenarios")
     page.get_by_role("link", name="Spare", exact=True).click()
-    text(page, "Instructions").fill("half done")
+    field(page, "Instructions").fill("half done")
     page.get_by_role("link", name="Personas", exact=True).click()
     dialog = page.get_by_role("dialog", name="Leave without saving?")
     dialog.get_by_role("button", name="Stay").click()
-    expect(text(page, "Instructions")).to_have_value("half done")
+    expect(field(page, "Instructions")).to_have_value("half done")
     page.go_back()
     expect(dialog).to_be_visible()
     dialog.get_by_role("button", name="Stay").click()
@@ -265,7 +265,7 @@ def test_unsaved_changes_are_not_left_behind_unasked(site: Site, spare: Any, pag
     dialog.get_by_role("button", name="Leave").click()
     expect(page).to_have_url(f"{site.url}/personas")
     page.go_back()
-    expect(text(page, "Instructions")).to_have_value("")
+    expect(field(page, "Instructions")).to_have_value("")
     page.get_by_role("link", name="Connectors", exact=True).click()
     expect(page).to_have_url(f"{site.url}/connectors")
 
@@ -276,29 +276,29 @@ def test_what_the_server_refuses_is_shown_where_it_belongs(site: Site, page: Pag
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_text("must not be blank", exact=True)).to_be_visible()
     expect(page.get_by_text("message 1 of the script is blank", exact=True)).to_be_visible()
-    text(page, "Name").fill("Odd")
+    field(page, "Name").fill("Odd")
     expect(page.get_by_text("must not be blank", exact=True)).to_have_count(0)
-    text(page, "Script message 1").fill("hello")
+    field(page, "Script message 1").fill("hello")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("region", name="Evaluators")).to_contain_text("nothing judges this scenario")
     add_evaluator(page, "Latency Budget").get_by_label("Max ms").fill("10")
     card = add_evaluator(page, "Regex Match")
-    text(card, "Pattern").fill("(")
+    field(card, "Pattern").fill("(")
     page.get_by_role("button", name="Create").click()
     expect(card.get_by_role("textbox", name="Pattern")).to_have_attribute("aria-invalid", "true")
     expect(card.get_by_role("listitem")).to_contain_text("pattern:")
-    text(card, "Pattern").fill("echo")
+    field(card, "Pattern").fill("echo")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Odd")).to_be_visible()
 
 
 def test_half_written_json_is_not_saved(site: Site, spare: Any, page: Page) -> None:
     page.goto(f"/scenarios/{spare['id']}")
-    text(page, "Context").fill('{"order": ')
-    text(page, "Instructions").fill("more")
+    field(page, "Context").fill('{"order": ')
+    field(page, "Instructions").fill("more")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("Context: This is not JSON yet")
-    text(page, "Context").fill('{"order": 3}')
+    expect(page.get_by_role("alert", name="Not saved")).to_contain_text("Context: This is not JSON yet")
+    field(page, "Context").fill('{"order": 3}')
     save(page)
     assert site.named("scenarios", "Spare")["context"] == {"order": 3}
 
@@ -307,16 +307,16 @@ def test_messages_are_put_in_order_with_buttons_and_keys(site: Site, spare: Any,
     page.goto(f"/scenarios/{spare['id']}")
     for number, text in enumerate(("second", "third"), 2):
         page.get_by_role("button", name="Add script message").click()
-        text(page, f"Script message {number}").fill(text)
+        field(page, f"Script message {number}").fill(text)
     page.get_by_role("button", name="Move script message 3 up").click()
-    text(page, "Script message 2").press("Alt+ArrowUp")
-    expect(text(page, "Script message 1")).to_be_focused()
+    field(page, "Script message 2").press("Alt+ArrowUp")
+    expect(field(page, "Script message 1")).to_be_focused()
     page.get_by_role("button", name="Remove script message 3").click()
     for number, (role, text) in enumerate((("assistant", "Welcome!"), ("system", "Be kind.")), 1):
         page.get_by_role("button", name="Add seed message").click()
         page.get_by_label(f"Role of seed message {number}").select_option(role)
-        text(page, f"Seed message {number}").fill(text)
-    text(page, "Seed message 2").press("Alt+ArrowUp")
+        field(page, f"Seed message {number}").fill(text)
+    field(page, "Seed message 2").press("Alt+ArrowUp")
     save(page)
     kept = site.named("scenarios", "Spare")
     assert kept["script"] == ["third", "hello {{guest}}"]
@@ -328,13 +328,13 @@ def test_messages_are_put_in_order_with_buttons_and_keys(site: Site, spare: Any,
 
 def test_cases_are_a_table_with_a_column_for_each_placeholder(site: Site, spare: Any, page: Page) -> None:
     page.goto(f"/scenarios/{spare['id']}")
-    text(page, "Script message 1").fill("hello {{guest}}, table for {{people}}")
-    text(page, "people in case 1").fill("4")
+    field(page, "Script message 1").fill("hello {{guest}}, table for {{people}}")
+    field(page, "people in case 1").fill("4")
     page.get_by_role("button", name="Add case").click()
-    text(page, "Name of case 2").fill("ünïcode 🙂")
-    text(page, "guest in case 2").fill('"007"')
-    text(page, "people in case 2").fill("many")
-    text(page, "Ground truth of case 2").fill('{"booked": true}')
+    field(page, "Name of case 2").fill("ünïcode 🙂")
+    field(page, "guest in case 2").fill('"007"')
+    field(page, "people in case 2").fill("many")
+    field(page, "Ground truth of case 2").fill('{"booked": true}')
     save(page)
     first, second = site.named("scenarios", "Spare")["cases"]
     assert first["vars"] == {"guest": "Ann", "people": 4}
@@ -342,28 +342,28 @@ def test_cases_are_a_table_with_a_column_for_each_placeholder(site: Site, spare:
     assert second["vars"] == {"guest": "007", "people": "many"}
     assert second["groundTruth"] == {"booked": True}
     page.get_by_text("File", exact=True).click()
-    text(page, "File of cases").fill("../outside.csv")
+    field(page, "File of cases").fill("../outside.csv")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("leads out of the project folder")
+    expect(page.get_by_role("alert", name="Not saved")).to_contain_text("leads out of the project folder")
 
 
 def test_criteria_limits_and_gates_are_kept(site: Site, spare: Any, page: Page) -> None:
     page.goto(f"/scenarios/{spare['id']}")
-    text(page, "Success criteria").fill("The guest is greeted")
-    text(page, "Failure criteria").fill("The guest is insulted")
+    field(page, "Success criteria").fill("The guest is greeted")
+    field(page, "Failure criteria").fill("The guest is insulted")
     page.get_by_label("After every turn, and end the conversation when met").check()
-    text(page, "Most messages").fill("6")
+    field(page, "Most messages").fill("6")
     page.get_by_label("Stop at the first failure").uncheck()
     card = page.get_by_role("region", name="Evaluator 1: Regex Match")
     card.get_by_label("Gate").select_option("finally")
-    text(card, "Name").fill("echoes")
+    field(card, "Name").fill("echoes")
     page.get_by_role("button", name="Add criterion").click()
     weighted = page.get_by_role("region", name="Weighted criteria")
-    text(weighted, "Name").fill("kindness")
-    text(weighted, "Scale").fill("numeric")
-    text(weighted, "Weight").fill("2.5")
-    text(weighted, "Lowest score").fill("1")
-    text(weighted, "Highest score").fill("10")
+    field(weighted, "Name").fill("kindness")
+    weighted.get_by_role("combobox", name="Scale").fill("numeric")
+    field(weighted, "Weight").fill("2.5")
+    field(weighted, "Lowest score").fill("1")
+    field(weighted, "Highest score").fill("10")
     save(page)
     kept = site.named("scenarios", "Spare")
     assert kept["failureCriteriaMode"] == "every_turn"
@@ -375,15 +375,15 @@ def test_criteria_limits_and_gates_are_kept(site: Site, spare: Any, page: Page) 
 
 def test_a_secret_is_replaced_only_when_it_is_typed_anew(site: Site, page: Page) -> None:
     make_connector(page)
-    text(page, "Name").fill("Renamed agent")
+    field(page, "Name").fill("Renamed agent")
     save(page)
     assert site.named("connectors", "Renamed agent")["headers"] == {"Authorization": MASK}
     page.get_by_role("button", name="Add header").click()
-    text(page, "Name of header 2").fill("authorization")
+    field(page, "Name of header 2").fill("authorization")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("This header is already there")).to_be_visible()
-    text(page, "Name of header 2").fill("X-Team")
-    text(page, "Value of header 2").fill("${TEAM}")
+    field(page, "Name of header 2").fill("X-Team")
+    field(page, "Value of header 2").fill("${TEAM}")
     save(page)
     assert site.named("connectors", "Renamed agent")["headers"]["X-Team"] == "${TEAM}"
 
@@ -395,9 +395,9 @@ def test_scenarios_are_found_by_words_and_tags(site: Site, spare: Any, page: Pag
     expect(rows).to_have_count(3)
     expect(rows.filter(has_text="Greets the guest")).to_contain_text("Pass")
     expect(rows.filter(has_text="Spare")).to_contain_text("Never ran")
-    text(page, "Search scenarios").fill("HOURS")
+    field(page, "Search scenarios").fill("HOURS")
     expect(rows).to_have_count(1)
-    text(page, "Search scenarios").fill("")
+    field(page, "Search scenarios").fill("")
     choose(page, "Only with these tags", "polite")
     expect(rows).to_have_count(1)
 
@@ -416,7 +416,7 @@ def test_thousands_of_scenarios_scroll(site: Site, page: Page) -> None:
 
 def test_the_catalogue_and_the_settings_tell_what_is_there(site: Site, page: Page) -> None:
     page.goto("/evaluators")
-    text(page, "Search evaluators").fill("words of the house")
+    field(page, "Search evaluators").fill("words of the house")
     page.get_by_role("link", name="House Wording").click()
     expect(page.get_by_role("row").filter(has_text="tone.mood")).to_contain_text('"calm" | "lively"')
     expect(page.get_by_role("row").filter(has_text="words")).to_contain_text("required")

@@ -15,7 +15,7 @@ from .output import fail, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from ..project.documents import Document, Kind
-    from ..project.marked_files import Marked
+    from ..project.marked import Marked
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
 FileOption = Annotated[
@@ -125,7 +125,7 @@ def given_fields(kind: Kind, file: str | None, options: Mapping[str, Any]) -> Ma
     """The fields a command was given: those of its file, with its options over them."""
     from dataclasses import replace
 
-    from ..project.marked_files import Marked
+    from ..project.marked import Marked
 
     marked = Marked("", {}) if file is None else _one_document(kind, file)
     chosen = {key: item for key, item in options.items() if item is not None and item != []}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import orjson
@@ -121,16 +122,17 @@ class AsyncClient:
     async def wait(self, execution_id: str, *, timeout: float | None = None) -> Execution:
         """Wait until an execution is over."""
         async with asyncio.timeout(timeout):
-            async for event in self.events(execution_id=execution_id, after=0):
-                if event["kind"] in ("execution.completed", "execution.cancelled"):
-                    found = await self.execution(execution_id)
-                    if found.status in ("completed", "cancelled"):
-                        return found
+            async with aclosing(self.events(execution_id=execution_id, after=0)) as events:
+                async for event in events:
+                    if event["kind"] in ("execution.completed", "execution.cancelled"):
+                        found = await self.execution(execution_id)
+                        if found.status in ("completed", "cancelled"):
+                            return found
         raise AssertionError("a stream of events never ends")
 
     async def events(
         self, *, execution_id: str | None = None, run_id: str | None = None, after: int | None = None
-    ) -> AsyncIterator[Json]:
+    ) -> AsyncGenerator[Json]:
         """What happens, as it happens. A lost connection is taken up where it broke off."""
         from aiohttp import ClientError, ClientTimeout
 

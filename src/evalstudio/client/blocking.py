@@ -86,8 +86,13 @@ class Client:
     ) -> Iterator[Json]:
         """What happens, as it happens."""
         found = self.asynchronous.events(execution_id=execution_id, run_id=run_id, after=after)
-        while True:
-            yield self.run_blocking(anext(found))
+        try:
+            while True:
+                yield self.run_blocking(anext(found))
+        finally:
+            # Whoever stops listening hangs up.
+            if not self._loop.is_closed():
+                self.run_blocking(found.aclose())
 
     def run_blocking(self, work: Awaitable[T]) -> T:
         async def finish() -> T:

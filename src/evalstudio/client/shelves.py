@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from ..project.entities import Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
-
-if TYPE_CHECKING:
-    from .asynchronous import AsyncClient
 
 New = TypeVar("New", bound=BaseModel)
 Kept = TypeVar("Kept", StoredPersona, StoredScenario, StoredConnector, StoredEval)
@@ -18,10 +15,25 @@ Kept = TypeVar("Kept", StoredPersona, StoredScenario, StoredConnector, StoredEva
 _OWN = set(Stored.model_fields)
 
 
+class Caller(Protocol):
+    """What a shelf needs of the client: calls, and lists that come in pages."""
+
+    async def call(
+        self,
+        method: Literal["GET", "POST", "PUT", "DELETE"],
+        path: str,
+        *,
+        body: Any = None,
+        key: str | None = None,
+        if_match: str | None = None,
+    ) -> Any: ...
+    def pages(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]: ...
+
+
 class AsyncShelf(Generic[New, Kept]):
     """The definitions of one kind on a server."""
 
-    def __init__(self, client: AsyncClient, noun: str, new: type[New], kept: type[Kept]) -> None:
+    def __init__(self, client: Caller, noun: str, new: type[New], kept: type[Kept]) -> None:
         self._client = client
         self._path = f"/api/{noun}"
         self._new = new

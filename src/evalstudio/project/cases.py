@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from ..conversation.definitions import Case, Scenario
 from ..files import ConfigError
 from ..schemas import path_text
-from .marked_files import Marked, read_text
+from .marked import Marked
+from .marked_files import read_text
 from .marked_json import parse_json
 from .mistakes import mistakes
 

@@ -14,7 +14,7 @@ from ..conversation.definitions import Persona, Scenario
 from ..files import ConfigError
 from ..schemas import path_text
 from .entities import Connector, Eval, Stored, name_key
-from .marked_files import Marked, Place
+from .marked import Marked, Place
 from .mistakes import mistakes
 from .secrets import masked
 

@@ -83,7 +83,8 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    return _in_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    in_utc = moment if moment.tzinfo is UTC else _in_utc(moment)
+    return in_utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(iso, return_type=str, when_used="json")]

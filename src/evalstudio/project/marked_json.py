@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 from ..files import ConfigError
-from .marked_files import DEEPEST, MOST_PARTS, Marked, Place, checked
+from .marked import DEEPEST, MOST_PARTS, Marked, Place, checked
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')

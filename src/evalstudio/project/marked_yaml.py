@@ -14,7 +14,7 @@ from typing import Any, cast
 import yaml
 
 from ..files import ConfigError
-from .marked_files import DEEPEST, MOST_PARTS, Marked, Place, checked
+from .marked import DEEPEST, MOST_PARTS, Marked, Place, checked
 
 # PyYAML says little of its own types. The parser in C is used where it is installed.
 _yaml: Any = yaml

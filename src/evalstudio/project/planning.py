@@ -37,7 +37,8 @@ from .entities import (
     name_key,
     now,
 )
-from .marked_files import Place, definition_files, read_marked
+from .marked import Place
+from .marked_files import definition_files, read_marked
 from .secrets import MASK, SecretBox, SecretError, addressee, refuse_sealed, restored, secrets_in
 from .validation import check_connector, check_scenario
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -36,15 +36,16 @@ from .static import Site
 if TYPE_CHECKING:
     from .studio import Studio
 
+# Those asked for most come first: routes are tried in order.
 _ROUTES = (
+    runs,
+    executions,
     system,
     types,
     connectors,
     personas,
     scenarios,
     evals,
-    executions,
-    runs,
     evaluations,
     feedback,
     stats,
@@ -80,10 +81,8 @@ def create_app(
     )
     app.state.studio = studio
     errors.install(app)
-    api = APIRouter(prefix="/api")
     for module in _ROUTES:
-        api.include_router(module.router)
-    app.include_router(api)
+        app.include_router(module.router, prefix="/api")
     if web:
         app.add_route("/{path:path}", Site().answer, methods=["GET", "HEAD"], include_in_schema=False)
     app.openapi = lambda: openapi_of(app)

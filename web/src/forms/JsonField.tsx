@@ -59,7 +59,6 @@ export function JsonBox({ id, value, error, onChange, ...shown }: JsonBoxProps) 
       maxRows={16}
       placeholder="JSON"
       styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-      formatOnBlur
     />
   );
 }

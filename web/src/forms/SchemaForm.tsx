@@ -36,7 +36,6 @@ export default function SchemaForm({ id, schema, value, errors, onChange }: Sche
       validator={validator}
       extraErrors={errors}
       experimental_defaultFormStateBehavior={DEFAULTS}
-      noValidate
       showErrorList={false}
       onChange={({ formData }) => {
         const next = (formData ?? {}) as Config;

@@ -26,6 +26,7 @@ export function formShape(schema: JsonSchema): FormShape {
 
 /** "maxMs" as people write it: "Max ms". */
 export function readable(name: string): string {
+  if (name === name.toUpperCase()) return name;
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')

@@ -15,6 +15,7 @@ export function ErrorState({ error, title, onRetry, actions }: Props) {
   const details = error instanceof ApiError ? error.details : [];
   return (
     <Alert
+      variant="outline"
       color="red"
       role="alert"
       icon={<IconAlertTriangle aria-hidden />}

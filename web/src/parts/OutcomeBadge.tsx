@@ -39,6 +39,12 @@ interface Props {
   size?: 'xs' | 'sm' | 'md' | 'lg';
 }
 
+/** The word must be read on a tint of its own colour in both schemes. */
+function wordColor(color: MantineColor): string {
+  const dark = `color-mix(in srgb, var(--mantine-color-${color}-9) 75%, black)`;
+  return `light-dark(${dark}, var(--mantine-color-${color}-2))`;
+}
+
 export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
   const { word, color, icon: Shown } = LOOKS[standing];
   return (
@@ -47,6 +53,8 @@ export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
       color={color}
       size={size}
       tt="none"
+      miw="max-content"
+      c={wordColor(color)}
       leftSection={<Shown size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />}
     >
       {label ?? word}

@@ -17,7 +17,11 @@ export function PageTitle({ title, above, beside, actions }: Props) {
   return (
     <Stack gap={4} mb="md">
       {above && (
-        <Breadcrumbs fz="sm" component="nav" aria-label="Where this is">
+        <Breadcrumbs
+          component="nav"
+          aria-label="Where this is"
+          styles={{ breadcrumb: { fontSize: 'var(--mantine-font-size-sm)' } }}
+        >
           {above}
         </Breadcrumbs>
       )}

@@ -18,6 +18,7 @@ export function ConnectionBanner() {
     <div role="status" aria-live="polite">
       {shown && (
         <Alert
+          variant="outline"
           color="orange"
           mb="md"
           icon={<IconPlugConnectedX aria-hidden />}

@@ -6,6 +6,7 @@ import { EmptyState } from '../parts/EmptyState';
 import { ErrorState } from '../parts/ErrorState';
 import { Loading } from '../parts/Loading';
 import { LinkButton } from '../parts/links';
+import { PageTitle } from '../parts/PageTitle';
 
 export function PagePending() {
   return <Loading />;
@@ -13,13 +14,16 @@ export function PagePending() {
 
 export function PageMissing() {
   return (
-    <EmptyState
-      icon={IconMapOff}
-      title="There is no such page"
-      actions={<LinkButton to="/">Go to the dashboard</LinkButton>}
-    >
-      The address may be mistyped, or what it led to was deleted.
-    </EmptyState>
+    <>
+      <PageTitle title="Not found" />
+      <EmptyState
+        icon={IconMapOff}
+        title="There is no such page"
+        actions={<LinkButton to="/">Go to the dashboard</LinkButton>}
+      >
+        The address may be mistyped, or what it led to was deleted.
+      </EmptyState>
+    </>
   );
 }
 

@@ -62,7 +62,7 @@ function EvalsTable({ evals, newest }: Props) {
             <Table.Th>Eval</Table.Th>
             <Table.Th w="40%">Last execution</Table.Th>
             <Table.Th>When</Table.Th>
-            <Table.Th>
+            <Table.Th pos="relative">
               <VisuallyHidden>Actions</VisuallyHidden>
             </Table.Th>
           </Table.Tr>

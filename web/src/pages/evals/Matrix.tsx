@@ -1,5 +1,5 @@
 // Scenarios by executions: every cell says by icon, figures and colour what came of it.
-import { Group, Table, Text } from '@mantine/core';
+import { Group, Table, Text, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { matrixQuery } from '../../api/queries';
@@ -41,7 +41,7 @@ export function Matrix({ evalId }: { evalId: string }) {
                 {row.scenarioName}
               </Table.Th>
               {executions.map((execution) => (
-                <Table.Td key={execution.id} ta="center">
+                <Table.Td key={execution.id} ta="center" pos="relative">
                   <CellView
                     cell={row.cells.find((cell) => cell.executionId === execution.id)}
                     scenarioId={row.scenarioId}
@@ -72,12 +72,12 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
       search={{ scenario: scenarioId ?? undefined }}
       c="inherit"
       size="xs"
-      aria-label={`${word}: ${cellWords(cell.counts)}`}
       title={cellWords(cell.counts)}
     >
       <Group gap={4} justify="center" wrap="nowrap" component="span">
         <Shown size={16} color={`var(--mantine-color-${color}-6)`} aria-hidden />
         {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total}`}
+        <VisuallyHidden>{word}</VisuallyHidden>
       </Group>
     </PageLink>
   );

@@ -70,8 +70,8 @@ function ResultTable({
       <Title order={2} size="h4" mb={4}>
         {title}
       </Title>
-      <Table.ScrollContainer minWidth={320} type="native">
-        <Table verticalSpacing={4} aria-label={title}>
+      <Table.ScrollContainer minWidth={380} type="native">
+        <Table verticalSpacing={4} horizontalSpacing={6} aria-label={title}>
           <Table.Thead>
             <Table.Tr>
               {columns.map((column) => (
@@ -115,7 +115,7 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
             >
               <Chevron size={14} aria-hidden />
             </ActionIcon>
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="sm" miw={90}>
               {name}
             </Text>
           </Group>

@@ -79,7 +79,7 @@ function Reason({ run }: { run: Run }) {
   const { color, icon: Shown, word } = LOOKS[result.outcome];
   const title = result.fault ? `${word}: fault of the ${result.fault}` : word;
   return (
-    <Alert color={color} icon={<Shown aria-hidden />} title={title} mb="md">
+    <Alert variant="outline" color={color} icon={<Shown aria-hidden />} title={title} mb="md">
       <Text size="sm" className={classes.reason}>
         {run.error ?? result.reason}
       </Text>

@@ -108,7 +108,7 @@ function Results({ results }: { results: Result[] }) {
                 <OutcomeBadge standing={standingOfResult(result)} />
               )}
               <Text size="sm" className={classes.text}>
-                <b>{result.name ?? result.label}</b> {result.reason}
+                <b>{titleOf(result)}</b> {result.reason}
               </Text>
             </Group>
           </li>
@@ -116,6 +116,11 @@ function Results({ results }: { results: Result[] }) {
       </Stack>
     </div>
   );
+}
+
+/** A name somebody gave says more than the type's label. */
+function titleOf({ name, type, label }: Result): string {
+  return name && name !== type ? name : label;
 }
 
 function standingOfResult(result: Result): Standing {

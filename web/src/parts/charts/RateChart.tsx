@@ -11,7 +11,7 @@ import {
   YAxis,
 } from 'recharts';
 import { percent } from '../numbers';
-import { ChartCard, day, GRID, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './look';
 import type { Point } from './points';
 
 export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {
@@ -30,7 +30,7 @@ export default function RateChart({ points, height = 200 }: { points: Point[]; h
           <CartesianGrid stroke={GRID} vertical={false} />
           <XAxis
             dataKey="id"
-            tickFormatter={(id) => day(points, id)}
+            tickFormatter={(id) => moment(points, id)}
             tick={TICK}
             stroke={GRID}
             minTickGap={24}

@@ -2,7 +2,7 @@
 import { Box, Text } from '@mantine/core';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { compact, count } from '../numbers';
-import { ChartCard, day, GRID, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './look';
 import type { Point } from './points';
 
 export default function TokensChart({ points, height = 200 }: { points: Point[]; height?: number }) {
@@ -18,7 +18,7 @@ export default function TokensChart({ points, height = 200 }: { points: Point[];
           <CartesianGrid stroke={GRID} vertical={false} />
           <XAxis
             dataKey="id"
-            tickFormatter={(id) => day(known, id)}
+            tickFormatter={(id) => moment(known, id)}
             tick={TICK}
             stroke={GRID}
             minTickGap={24}

@@ -7,10 +7,14 @@ export const GRID = 'var(--mantine-color-default-border)';
 export const TICK = { fontSize: 11, fill: 'var(--mantine-color-dimmed)' };
 
 const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
+const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const SHORT = 36 * 3_600_000;
 
-export function day(points: Point[], id: string): string {
+/** What stands under a point: its day, or its time where all points are of about one day. */
+export function moment(points: Point[], id: string): string {
   const point = points.find((one) => one.id === id);
-  return point ? days.format(point.at) : '';
+  const span = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0);
+  return point ? (span < SHORT ? hours : days).format(point.at) : '';
 }
 
 export function ChartCard({ title, at, children }: { title: string; at: number; children: ReactNode }) {
