@@ -4,21 +4,30 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 BIN := .venv/bin
 
-.PHONY: help setup demo test soak lint format bench lock clean
+.PHONY: help setup web demo test parts soak lint format bench lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-setup: ## Make .venv and install everything needed
+setup: ## Make .venv, install everything needed, build the web UI
 	@scripts/setup
+	@scripts/web
+
+web: ## Build the web UI anew
+	@scripts/setup
+	@scripts/web --force
 
 demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" evalstudio demo
 
-test: setup lint ## Check and test everything, reduced sizes
-	@$(BIN)/python -m pytest -m "not soak"
+test: setup parts lint ## Check and test everything, reduced sizes
+	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
 
-soak: setup ## The full-size fault, load and growth tests
+parts:
+	@scripts/test-parts
+
+soak: setup parts ## The full-size fault, load and growth tests
 	@$(BIN)/python -m pytest -m soak -s
 
 lint: setup ## Format check, lint, strict types, doors between rooms
@@ -26,6 +35,7 @@ lint: setup ## Format check, lint, strict types, doors between rooms
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/basedpyright --warnings
 	@$(BIN)/lint-imports --no-cache | tail -n 4
+	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm run --silent check
 
 format: setup ## Format the code
 	@$(BIN)/ruff format --quiet .

@@ -121,7 +121,7 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
             tags=st.lists(texts.filter(bool), max_size=3),
         )
     )
-    pattern = {"type": "regex", "config": {"pattern": "x"}, "name": name}
+    pattern = {"type": "regex", "config": {"pattern": "x"}, "name": f"check {name}"}
     script = draw(st.lists(names.filter(lambda text: "{{" not in text), min_size=1, max_size=3))
     return StoredScenario(name=name, script=script, evaluators=[pattern], **fields)
 

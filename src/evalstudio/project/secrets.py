@@ -229,7 +229,7 @@ def _key_in(path: Path) -> bytes:
     with suppress(FileNotFoundError):
         return path.read_bytes().strip()
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     with open(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(urlsafe_b64encode(os.urandom(32)))
         file.flush()

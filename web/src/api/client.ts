@@ -22,7 +22,7 @@ export class ApiError extends Error {
   }
 }
 
-export const client = createClient<paths>({ baseUrl: window.location.origin });
+export const client = createClient<paths>({ baseUrl: '' });
 
 client.use({
   onError: () => new ApiError(0, 'unreachable', 'The server does not answer. Is it still running?'),

@@ -17,6 +17,8 @@ export function patched(run: RunSummary, event: LiveEvent): RunSummary {
     latencyMs?: number | null;
   };
   const updatedAt = event.at;
+  // What was read may be newer than an event that was still under way.
+  if (updatedAt < run.updatedAt) return run;
   switch (event.kind) {
     case 'run.queued':
       return {

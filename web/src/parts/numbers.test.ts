@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { ago, duration, measure, percent, plural } from './numbers';
+
+describe('percent', () => {
+  it('never rounds to all or to nothing', () => {
+    expect(percent(0.9996)).toBe('99.9%');
+    expect(percent(0.0001)).toBe('0.1%');
+  });
+
+  it('shows all, nothing and the unknown as they are', () => {
+    expect([1, 0, null, undefined].map(percent)).toEqual(['100%', '0%', '–', '–']);
+  });
+});
+
+describe('duration', () => {
+  it.each([
+    [0.3, '<1 ms'],
+    [12.4, '12 ms'],
+    [1_250, '1.3 s'],
+    [42_000, '42 s'],
+    [61_000, '1 min 1 s'],
+    [3_660_000, '1 h 1 min'],
+    [null, '–'],
+  ])('%s is %s', (ms, shown) => {
+    expect(duration(ms)).toBe(shown);
+  });
+});
+
+it('measures are short and whole numbers stay whole', () => {
+  expect([74, 0.123456, 12_345, -1, null].map(measure)).toEqual(['74', '0.123', '12,345', '-1', '–']);
+});
+
+it('one is one and many are many', () => {
+  expect([plural(1, 'run'), plural(5_000, 'run')]).toEqual(['1 run', '5,000 runs']);
+});
+
+it('moments are told by how long ago they were', () => {
+  const now = Date.parse('2026-01-10T12:00:00Z');
+  expect(ago('2026-01-10T11:59:30Z', now)).toBe('just now');
+  expect(ago('2026-01-10T11:58:00Z', now)).toBe('2 minutes ago');
+  expect(ago('2026-01-09T12:00:00Z', now)).toBe('yesterday');
+});
