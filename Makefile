@@ -19,6 +19,7 @@ web: ## Build the web UI anew
 
 demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" evalstudio demo
+	@echo "  (evalstudio lives in $(BIN): source $(BIN)/activate)"
 
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent

@@ -9,6 +9,8 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022',
     reportCompressedSize: false,
+    // The generated forms come in one piece of this size, loaded with the first editor that shows one.
+    chunkSizeWarningLimit: 700,
   },
   server: { proxy: { '/api': process.env.EVALSTUDIO_URL ?? 'http://localhost:3000' } },
   test: { include: ['src/**/*.test.{ts,tsx}'] },

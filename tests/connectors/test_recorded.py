@@ -266,7 +266,7 @@ async def test_a_recorded_answer_broken_by_hand_is_told(path: Path, pool: HttpPo
     async with AgentServer() as server:
         with Cassette.record(path) as cassette:
             await opened(cassette, server.url, pool).invoke(said, said)
-    path.write_text(text_in(path).replace('"latencyMs":', '"took":'))  # noqa: ASYNC240
+    path.write_text(text_in(path).replace('"latencyMs":', '"took":'))
     with pytest.raises(CassetteError, match=r"tape\.jsonl cannot be used"):
         await opened(Cassette.replay(path), server.url).invoke(said, said)
 

@@ -13,7 +13,7 @@ export function ConnectorTester({ id, unsaved }: { id: string; unsaved: boolean 
     <Section title="Test" hint="Calls the agent once, with the connector as it was saved.">
       <Group>
         <Button
-          variant="light"
+          variant="default"
           leftSection={<IconPlugConnected size={16} />}
           loading={test.isPending}
           disabled={unsaved}

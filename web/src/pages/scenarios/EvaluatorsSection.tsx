@@ -1,5 +1,5 @@
 // What must hold and what is measured: entries picked from the evaluator types there are.
-import { Button, Menu, ScrollArea, Text } from '@mantine/core';
+import { Button, Menu, Text } from '@mantine/core';
 import { IconChevronDown, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
@@ -56,10 +56,10 @@ export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
 
 function AddEvaluator({ types, onAdd }: { types: Type[]; onAdd: (type: string) => void }) {
   return (
-    <Menu position="bottom-end" width={340} withinPortal>
+    <Menu position="bottom-end" width={340} withinPortal={false}>
       <Menu.Target>
         <Button
-          variant="light"
+          variant="default"
           size="xs"
           leftSection={<IconPlus size={14} />}
           rightSection={<IconChevronDown size={14} />}
@@ -68,12 +68,10 @@ function AddEvaluator({ types, onAdd }: { types: Type[]; onAdd: (type: string) =
           Add evaluator
         </Button>
       </Menu.Target>
-      <Menu.Dropdown>
-        <ScrollArea.Autosize mah={420} type="auto">
-          <MenuPart title="Assertions" kind="assertion" types={types} onAdd={onAdd} />
-          <Menu.Divider />
-          <MenuPart title="Metrics" kind="metric" types={types} onAdd={onAdd} />
-        </ScrollArea.Autosize>
+      <Menu.Dropdown mah={420} style={{ overflowY: 'auto' }}>
+        <MenuPart title="Assertions" kind="assertion" types={types} onAdd={onAdd} />
+        <Menu.Divider />
+        <MenuPart title="Metrics" kind="metric" types={types} onAdd={onAdd} />
       </Menu.Dropdown>
     </Menu>
   );

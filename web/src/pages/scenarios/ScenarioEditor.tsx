@@ -48,7 +48,7 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
     consequence: 'Runs of the past keep what they were. This cannot be undone.',
   };
   const tryIt = scenario && (
-    <Button variant="light" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
+    <Button variant="default" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
       Try it
     </Button>
   );

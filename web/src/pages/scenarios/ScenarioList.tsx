@@ -1,5 +1,5 @@
 // Scenarios as rows. Only those in view are in the document, however many there are.
-import { Badge, Group, Text } from '@mantine/core';
+import { Badge, Group, Text, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useLayoutEffect, useRef, useState } from 'react';
@@ -88,8 +88,9 @@ function LastOutcome({ scenarioId }: { scenarioId: string }) {
   }
   return (
     <Group gap="xs" className={classes.outcome} wrap="nowrap">
-      <PageLink to="/runs/$runId" params={{ runId: run.id }} aria-label={`Last run of ${run.scenarioName}`}>
+      <PageLink to="/runs/$runId" params={{ runId: run.id }}>
         <OutcomeBadge standing={standingOf(run)} />
+        <VisuallyHidden> in the last run of {run.scenarioName}</VisuallyHidden>
       </PageLink>
       <When at={run.updatedAt} />
     </Group>

@@ -131,7 +131,10 @@ function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
 function PluginsSection() {
   const plugins = useQuery(pluginsQuery);
   return (
-    <Section title="Plugins" hint="A plugin that cannot be loaded keeps the server from starting; it says why there.">
+    <Section
+      title="Plugins"
+      hint="A plugin that cannot be loaded keeps the server from starting; it says why there."
+    >
       {plugins.error && <ErrorState error={plugins.error} onRetry={() => void plugins.refetch()} />}
       {plugins.isPending && <Loading rows={3} />}
       {plugins.data?.length === 0 && (
@@ -167,9 +170,7 @@ function Plugin({ plugin }: { plugin: Schemas['LoadedPlugin'] }) {
           ))}
         </Group>
       )}
-      {plugin.connectors.length > 0 && (
-        <Text size="sm">Connectors: {plugin.connectors.join(', ')}</Text>
-      )}
+      {plugin.connectors.length > 0 && <Text size="sm">Connectors: {plugin.connectors.join(', ')}</Text>}
     </Stack>
   );
 }
