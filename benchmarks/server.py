@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 
@@ -38,7 +40,8 @@ def measure() -> list[Line]:
         config = Path(folder) / "evalstudio.config.json"
         config.write_text(json.dumps({"name": "bench"}))
         run_ids = asyncio.run(_fill(Path(folder)))
-        return asyncio.run(_load(config, run_ids))
+        with _serving(config) as url:
+            return asyncio.run(_load(url, run_ids))
 
 
 async def _fill(folder: Path) -> list[str]:
@@ -85,20 +88,25 @@ async def _finish_all(store: Store) -> None:
         )
 
 
-async def _load(config: Path, run_ids: list[str]) -> list[Line]:
+@contextmanager
+def _serving(config: Path) -> Generator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
     command = [sys.executable, "-c", _MAIN, "serve", "--no-processor", "--port", str(port), "-c", str(config)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        async with ClientSession(f"http://127.0.0.1:{port}", connector=TCPConnector(limit=IN_FLIGHT)) as http:
-            await _ready(http)
-            await _requests(http, run_ids, 300)
-            return _lines(*await _requests(http, run_ids, REQUESTS))
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait(30)
+
+
+async def _load(url: str, run_ids: list[str]) -> list[Line]:
+    async with ClientSession(url, connector=TCPConnector(limit=IN_FLIGHT)) as http:
+        await _ready(http)
+        await _requests(http, run_ids, 300)
+        return _lines(*await _requests(http, run_ids, REQUESTS))
 
 
 async def _ready(http: ClientSession) -> None:

@@ -41,25 +41,16 @@ async def raw(api: Api, request: bytes, *, seconds: float = 10) -> bytes:
 
 
 class TestDnsRebinding:
-    @pytest.mark.parametrize(
-        "host",
-        [
-            "evil.example",
-            "evil.example:3000",
-            "127.0.0.1.evil.example",
-            "localhost.evil.example",
-            "",
-            "10.0.0.1",
-        ],
-    )
-    async def test_a_page_whose_name_resolves_to_us_reads_nothing(self, api: Api, host: str) -> None:
-        answer = await api("GET", "/api/connectors", headers={"Host": host})
-        assert answer.status == 403
-        assert "allowedHosts" in answer.error["message"]
+    async def test_a_page_whose_name_resolves_to_us_reads_nothing(self, api: Api) -> None:
+        hosts = ("evil.example", "evil.example:3000", "127.0.0.1.evil.example", "localhost.evil.example")
+        for host in (*hosts, "", "10.0.0.1", "localhost@evil.example", "[::2]"):
+            answer = await api("GET", "/api/connectors", headers={"Host": host})
+            assert answer.status == 403, host
+            assert "allowedHosts" in answer.error["message"]
 
-    @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:3000", "localhost."])
-    async def test_our_own_names_are_fine_with_any_port(self, api: Api, host: str) -> None:
-        assert (await api("GET", "/api/health", headers={"Host": host})).status == 200
+    async def test_our_own_names_are_fine_with_any_port(self, api: Api) -> None:
+        for host in ("localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:3000", "localhost."):
+            assert (await api("GET", "/api/health", headers={"Host": host})).status == 200, host
 
     async def test_two_hosts_or_none_are_refused(self, api: Api) -> None:
         twice = (
@@ -74,24 +65,22 @@ class TestDnsRebinding:
 
 
 class TestCrossSiteRequests:
-    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-    @pytest.mark.parametrize(
-        "headers",
-        [
+    async def test_a_page_of_another_site_changes_nothing(self, api: Api) -> None:
+        made = await api.made("/api/personas", {"name": "Ada"})
+        where = f"/api/personas/{made['id']}"
+        foreign = [
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
             {"Origin": "http://localhost:8080"},
+            {"Origin": api.url.replace("http://", "http://evil.")},
             {"Sec-Fetch-Site": "cross-site"},
             {"Sec-Fetch-Site": "same-site"},
-        ],
-    )
-    async def test_a_page_of_another_site_changes_nothing(
-        self, api: Api, method: str, headers: dict[str, str]
-    ) -> None:
-        made = await api.made("/api/personas", {"name": "Ada"})
-        answer = await api(method, f"/api/personas/{made['id']}", {"name": "Eve"}, headers=headers)
-        assert answer.status == 403
-        assert (await api.found(f"/api/personas/{made['id']}"))["name"] == "Ada"
+        ]
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            for headers in foreign:
+                answer = await api(method, where, {"name": "Eve"}, headers=headers)
+                assert answer.status == 403, (method, headers)
+        assert (await api.found(where))["name"] == "Ada"
 
     async def test_a_plain_form_cannot_post(self, api: Api) -> None:
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -122,27 +111,25 @@ class TestCrossSiteRequests:
 
 
 class TestTheToken:
-    @pytest.mark.parametrize(
-        "headers",
-        [
+    async def test_without_it_nothing_is_told(self, guarded: Api) -> None:
+        wrong = [
             {},
-            {"Authorization": "Bearer"},
-            {"Authorization": "Bearer wrong"},
             {"Authorization": TOKEN},
             {"Authorization": f"Basic {TOKEN}"},
             {"Authorization": f"Bearer {TOKEN}x"},
             {"Authorization": "Bearer é"},
+            {"Authorization": "Bearer"},
             {"Cookie": f"{COOKIE}={TOKEN}"},
             {"Cookie": f"{COOKIE}=9999999999.00"},
             {"Cookie": f"{COOKIE}=x.y"},
             {"Cookie": f"{COOKIE}={issue('another-token-nobody-guesses')}"},
             {"Cookie": f"{COOKIE}={issue(TOKEN, now=0)}"},
-        ],
-    )
-    async def test_without_it_nothing_is_told(self, guarded: Api, headers: dict[str, str]) -> None:
-        answer = await guarded("GET", "/api/connectors", headers=headers)
-        assert answer.status == 401
-        assert TOKEN not in answer.text
+        ]
+        for headers in wrong:
+            for path in ("/api/connectors", "/api/runs/x", "/api/events", "/api/nothing-here"):
+                answer = await guarded("GET", path, headers=headers)
+                assert answer.status in (401, 429), headers
+                assert TOKEN not in answer.text
 
     async def test_with_it_everything_works(self, guarded: Api) -> None:
         assert (await guarded("GET", "/api/connectors", headers=BEARER)).status == 200
@@ -266,13 +253,13 @@ class TestStaticFiles:
         "/static/%c0%ae%c0%ae/etc/passwd.txt",
     )
 
-    @pytest.mark.parametrize("path", PATHS)
-    async def test_a_path_cannot_leave_the_folder(self, api: Api, path: str) -> None:
-        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        answer = await raw(api, request.encode())
-        assert b"root:" not in answer
-        assert b"ServerPolicy" not in answer
-        assert answer.split(b" ")[1] in (b"200", b"404", b"400")
+    async def test_a_path_cannot_leave_the_folder(self, api: Api) -> None:
+        for path in self.PATHS:
+            request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            answer = await raw(api, request.encode())
+            assert b"root:" not in answer, path
+            assert b"ServerPolicy" not in answer, path
+            assert answer.split(b" ")[1] in (b"200", b"404", b"400"), path
 
     async def test_a_friendly_page_says_when_the_ui_is_not_built_or_the_ui_is_served(self, api: Api) -> None:
         answer = await api("GET", "/executions/42")

@@ -114,29 +114,26 @@ class TestValidation:
         assert answer.status == 422
         assert answer.error["details"] == [] or "personaIds" in answer.error["message"]
 
-    @pytest.mark.parametrize(
-        "raw",
-        [
-            b"",
-            b"{",
-            b"[1,2",
-            b'{"name": NaN}',
-            b'"\\ud800"',
-            b"\xff\xfe",
-            b"[" * 100_000,
-            b'{"name": "\\ud800"}',
-        ],
-    )
-    async def test_what_is_not_json_is_a_bad_request(self, api: Api, raw: bytes) -> None:
-        answer = await api("POST", "/api/personas", raw=raw, headers={"Content-Type": "application/json"})
-        assert answer.status in (400, 422), answer.text
-        assert answer.error["message"]
+    async def test_what_is_not_json_is_a_bad_request(self, api: Api) -> None:
+        halves = [b'"\\ud800"', b'{"name": "\\ud800"}']
+        for raw in [b"{", b"[1,2", b'{"name": NaN}', b"\xff\xfe", b"[" * 100_000, *halves]:
+            answer = await api("POST", "/api/personas", raw=raw, headers={"Content-Type": "application/json"})
+            assert (answer.status, answer.error["code"]) == (400, "bad_request"), raw[:20]
+        empty = await api("POST", "/api/personas", raw=b"", headers={"Content-Type": "application/json"})
+        assert empty.status == 422
 
-    @pytest.mark.parametrize("body", [[], "text", 7, None, {"name": ""}, {"name": " "}, {"nome": "x"}])
-    async def test_what_has_the_wrong_shape_is_invalid(self, api: Api, body: Any) -> None:
-        answer = await api("POST", "/api/personas", body)
-        assert answer.status == 422
-        assert answer.error["code"] == "invalid"
+    async def test_what_has_the_wrong_shape_is_invalid(self, api: Api) -> None:
+        for body in (
+            [],
+            "text",
+            7,
+            {"name": ""},
+            {"name": " "},
+            {"nome": "x"},
+            {"name": "x", "headers": {"a": 1}},
+        ):
+            answer = await api("POST", "/api/personas", body)
+            assert (answer.status, answer.error["code"]) == (422, "invalid"), body
 
     async def test_an_unknown_address_and_a_wrong_method_have_the_same_shape(self, api: Api) -> None:
         missing = await api("GET", "/api/nope")
@@ -216,12 +213,10 @@ class TestLists:
         assert len((await api.found("/api/scenarios?tag=booking&tag=slow"))["items"]) == 1
         assert len((await api.found("/api/scenarios?since=2099-01-01T00:00:00Z"))["items"]) == 0
 
-    @pytest.mark.parametrize(
-        "query",
-        ["limit=0", "limit=100000", "limit=x", "since=yesterday", "since=0001-01-01T00:00:00%2B14:00"],
-    )
-    async def test_refuse_nonsense(self, api: Api, query: str) -> None:
-        assert (await api("GET", f"/api/personas?{query}")).status == 422
+    async def test_refuse_nonsense(self, api: Api) -> None:
+        far = "since=0001-01-01T00:00:00%2B14:00"
+        for query in ("limit=0", "limit=100000", "limit=x", "since=yesterday", far):
+            assert (await api("GET", f"/api/personas?{query}")).status == 422, query
 
     async def test_refuse_a_cursor_they_did_not_hand_out(self, api: Api) -> None:
         answer = await api("GET", "/api/personas?cursor=%00%F0")

@@ -56,7 +56,7 @@ export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
 
 function AddEvaluator({ types, onAdd }: { types: Type[]; onAdd: (type: string) => void }) {
   return (
-    <Menu position="bottom-end" width={340} withinPortal={false}>
+    <Menu position="bottom-end" width={340} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <Button
           variant="default"

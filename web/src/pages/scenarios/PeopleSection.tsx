@@ -1,9 +1,10 @@
 // Who speaks, and for how long.
-import { Anchor, MultiSelect, NumberInput, Switch, Text } from '@mantine/core';
+import { MultiSelect, NumberInput, Switch, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { personasQuery } from '../../api/queries';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
+import { PageLink } from '../../parts/links';
 import type { ScenarioEditing } from './draft';
 
 export function PeopleSection({ editor }: { editor: ScenarioEditing }) {
@@ -30,9 +31,9 @@ export function PeopleSection({ editor }: { editor: ScenarioEditing }) {
       {personas.data?.length === 0 && (
         <Text size="sm">
           There are no personas yet.{' '}
-          <Anchor href="/personas/new" target="_blank">
+          <PageLink to="/personas/new" target="_blank" underline="always">
             Make one in a new tab
-          </Anchor>
+          </PageLink>
           .
         </Text>
       )}

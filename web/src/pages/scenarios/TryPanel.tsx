@@ -66,7 +66,11 @@ function TryForm({ scenario, editor }: Pick<TryPanelProps, 'scenario' | 'editor'
       />
       {connectors.data?.length === 0 && (
         <Text size="sm">
-          A connector says how the agent is reached. <PageLink to="/connectors/new">Make one</PageLink> first.
+          A connector says how the agent is reached.{' '}
+          <PageLink to="/connectors/new" underline="always">
+            Make one
+          </PageLink>{' '}
+          first.
         </Text>
       )}
       <PersonaSelect value={persona} onChange={setPersona} />
