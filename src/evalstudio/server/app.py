@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 
 from ..version import __version__
 from . import errors
 from .bodies import BoundedBody
+from .compression import Compression
 from .envelope import Envelope
 from .policy import ServerPolicy
 from .routes import (
@@ -75,7 +75,7 @@ def create_app(
         middleware=[
             Middleware(Envelope),
             Middleware(Guard, policy=settled),
-            Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4),
+            Middleware(Compression, minimum_size=2000, compresslevel=4),
             Middleware(BoundedBody, most=settled.largest_body),
         ],
     )

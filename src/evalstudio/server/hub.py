@@ -23,6 +23,9 @@ log = logging.getLogger("evalstudio")
 HEARTBEAT_SECONDS = 15.0
 _QUEUED = 1000
 _PAGE = 500
+# Those who catch up read in small pages and few at a time: a crowd that comes back must fit into memory.
+_CATCH_UP_PAGE = 100
+_CATCHING_UP = 4
 _WAIT_SECONDS = 5.0
 _AFTER_FAILURE_SECONDS = 1.0
 
@@ -73,6 +76,7 @@ class EventHub:
         self._store = store
         self._listeners: set[Listener] = set()
         self._reader: asyncio.Task[None] | None = None
+        self._catching_up = asyncio.Semaphore(_CATCHING_UP)
         self._position = 0
         self._closed = False
 
@@ -87,17 +91,17 @@ class EventHub:
             # An id from the future belongs to another database.
             after = newest
         else:
-            async for event in self._kept(after, wanted):
-                after = event.id
-                yield frame_of(event)
+            async for number, frame in self._kept(after, wanted):
+                after = number
+                yield frame
         await self._start(after)
         listener = Listener(wanted)
         self._listeners.add(listener)
         try:
             # What was told between the last page and this moment; later events are in the queue.
-            async for event in self._kept(after, wanted, until=self._position):
-                after = event.id
-                yield frame_of(event)
+            async for number, frame in self._kept(after, wanted, until=self._position):
+                after = number
+                yield frame
             async for frame in _frames(listener, after):
                 yield frame
         finally:
@@ -112,18 +116,26 @@ class EventHub:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
 
-    async def _kept(self, after: int, wanted: Wanted, until: int | None = None) -> AsyncIterator[Event]:
+    async def _kept(
+        self, after: int, wanted: Wanted, until: int | None = None
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Frames of what the database holds after an id, up to another one."""
         while until is None or after < until:
-            page = await self._store.events(
-                after, execution_id=wanted.execution_id, run_id=wanted.run_id, limit=_PAGE
-            )
-            for event in page:
-                if until is not None and event.id > until:
+            frames = await self._page(after, wanted)
+            for number, frame in frames:
+                if until is not None and number > until:
                     return
-                yield event
-            if len(page) < _PAGE:
+                yield number, frame
+            if len(frames) < _CATCH_UP_PAGE:
                 return
-            after = page[-1].id
+            after = frames[-1][0]
+
+    async def _page(self, after: int, wanted: Wanted) -> list[tuple[int, bytes]]:
+        async with self._catching_up:
+            events = await self._store.events(
+                after, execution_id=wanted.execution_id, run_id=wanted.run_id, limit=_CATCH_UP_PAGE
+            )
+            return [(event.id, frame_of(event)) for event in events]
 
     async def _start(self, at: int) -> None:
         if self._closed:

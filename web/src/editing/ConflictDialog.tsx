@@ -18,7 +18,7 @@ export function ConflictDialog<B>({ editor, noun }: { editor: Editor<B>; noun: s
         <Button variant="default" onClick={() => void editor.reload()}>
           Reload
         </Button>
-        <Button color="red" onClick={() => void editor.overwrite()}>
+        <Button color="red.9" onClick={() => void editor.overwrite()}>
           Overwrite
         </Button>
       </Group>

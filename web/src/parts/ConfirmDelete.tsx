@@ -27,7 +27,7 @@ export function ConfirmDelete({ opened, onClose, what, consequence, onDelete, on
         <Button variant="default" onClick={close} data-autofocus>
           Keep it
         </Button>
-        <Button color="red" loading={deleting.isPending} onClick={() => deleting.mutate()}>
+        <Button color="red.9" loading={deleting.isPending} onClick={() => deleting.mutate()}>
           Delete
         </Button>
       </Group>

@@ -15,7 +15,7 @@ export function UnsavedGuard({ unsaved }: { unsaved: boolean }) {
         <Button variant="default" onClick={() => reset?.()} data-autofocus>
           Stay
         </Button>
-        <Button color="red" onClick={() => proceed?.()}>
+        <Button color="red.9" onClick={() => proceed?.()}>
           Leave
         </Button>
       </Group>

@@ -1,6 +1,10 @@
 // One place for the look: calm colours with enough contrast in both schemes, dense controls.
 import { type CSSVariablesResolver, createTheme } from '@mantine/core';
 
+const CLOSE = { 'aria-label': 'Close' };
+// The heading of a dialog is no second banner of the page.
+const PLAIN_HEADER = { header: { role: 'none' } };
+
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 8 },
@@ -17,8 +21,8 @@ export const theme = createTheme({
     Tooltip: {
       defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } },
     },
-    Modal: { defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } },
-    Drawer: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
+    Modal: { defaultProps: { centered: true, closeButtonProps: CLOSE, attributes: PLAIN_HEADER } },
+    Drawer: { defaultProps: { closeButtonProps: CLOSE, attributes: PLAIN_HEADER } },
   },
 });
 
