@@ -447,7 +447,7 @@ def test_editing_pages_are_accessible_and_fit_narrow_windows(
 ) -> None:
     persona = site.post("/api/personas", {"name": "Guest", "headers": {"X-Token": "hush"}})
     connector = site.named("connectors", "agent")
-    everything = [
+    everything: list[Any] = [
         {"type": one["type"], "config": {}}
         for one in site.get("/api/evaluator-types")
         if one["kind"] == "metric"

@@ -308,4 +308,4 @@ class TestACrowd:
         assert all(one == seen[0] for one in seen)
         assert len(seen[0]) == len(set(seen[0])) >= 300 * 3
         print(f"500 listeners, {len(seen[0])} events each; the server grew by {grown:.0f} MB")
-        assert grown < 250
+        assert grown < 120

@@ -50,4 +50,9 @@ describe('problems', () => {
     ]);
     expect(tree).toEqual({ rules: { 0: { tool: { __errors: ['a', 'b'] } } }, __errors: ['c'] });
   });
+
+  it('stay in the tree, whatever a key is called', () => {
+    errorTree([{ path: '__proto__.constructor', message: 'unknown key' }]);
+    expect(({} as { constructor: { __errors?: string[] } }).constructor.__errors).toBeUndefined();
+  });
 });

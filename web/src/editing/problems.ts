@@ -35,12 +35,17 @@ export function errorTree(problems: Problem[]): ErrorSchema {
   for (const { path, message } of problems) {
     let here = tree;
     for (const step of steps(path)) {
-      here[step] ??= {};
+      // A key may be called anything; it must not lead out of the tree.
+      if (!Object.hasOwn(here, step)) define(here, step, {});
       here = here[step] as Record<string, unknown>;
     }
     here.__errors = [...((here.__errors as string[] | undefined) ?? []), message];
   }
   return tree as ErrorSchema;
+}
+
+function define(object: object, key: Step, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 function isInside(path: string, place: string): boolean {

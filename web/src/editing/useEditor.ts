@@ -1,6 +1,6 @@
 // Editing one definition: the draft, saving it against the version it was read at, and what went wrong.
 import { hashKey } from '@tanstack/react-query';
-import { useCallback, useRef, useState } from 'react';
+import { useCallback, useState } from 'react';
 import { ApiError, type Problem } from '../api/client';
 import { unfinished } from '../forms/unfinished';
 import { without } from './problems';
@@ -19,8 +19,6 @@ export type Editor<B> = {
   draft: B;
   change: (patch: Partial<B>) => void;
   dirty: boolean;
-  /** The same, told at once: rendering may lag behind a save that is followed by leaving the page. */
-  isDirty: () => boolean;
   saving: boolean;
   problems: Problem[];
   /** What is wrong with the whole of it. */
@@ -60,7 +58,6 @@ export function useEditor<B extends object, S extends B & StoredFields>(
 ): Editor<B> {
   const [state, setState] = useState<State<B>>(() => opened(stored, blank));
   const dirty = !same(state.base, state.draft);
-  const left = useRef(false);
   // Somebody else's change comes in by itself as long as nothing of one's own would be lost.
   if (stored && stored.version > state.version && !dirty && !state.saving) setState(opened(stored, blank));
 
@@ -85,7 +82,6 @@ export function useEditor<B extends object, S extends B & StoredFields>(
     try {
       const { id, draft } = state;
       const saved = id ? await shelf.update(id, await version(id), draft) : await shelf.create(draft);
-      left.current = !id;
       setState(opened(saved, blank));
       onSaved(saved, !id);
       return true;
@@ -99,7 +95,6 @@ export function useEditor<B extends object, S extends B & StoredFields>(
     draft: state.draft,
     change,
     dirty,
-    isDirty: () => dirty && !left.current,
     saving: state.saving,
     problems: state.trouble?.problems ?? [],
     failure: state.trouble?.message,

@@ -1,5 +1,5 @@
 // Executions with their outcomes; used by the dashboard, an eval and the list of all.
-import { Table, Text } from '@mantine/core';
+import { Box, Table, Text } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { CountsBar } from './CountsBar';
 import { PageLink } from './links';
@@ -15,14 +15,14 @@ interface Props {
 
 export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
   return (
-    <Table.ScrollContainer minWidth={480} type="native" tabIndex={0} aria-label="Executions">
+    <Table.ScrollContainer minWidth={340} type="native" tabIndex={0} aria-label="Executions">
       <Table aria-label="Executions">
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{ofOneEval ? 'Started' : 'Eval'}</Table.Th>
-            <Table.Th w={140}>Result</Table.Th>
+            <Table.Th>Result</Table.Th>
             <Table.Th w="40%">Runs</Table.Th>
-            <Table.Th>{ofOneEval ? 'Labels' : 'Started'}</Table.Th>
+            <Table.Th visibleFrom="sm">{ofOneEval ? 'Labels' : 'Started'}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -36,6 +36,11 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
                     (execution.evalName ?? 'Single run')
                   )}
                 </PageLink>
+                {!ofOneEval && (
+                  <Box hiddenFrom="sm">
+                    <When at={execution.createdAt} size="xs" />
+                  </Box>
+                )}
               </Table.Td>
               <Table.Td>
                 <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
@@ -43,7 +48,7 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
               <Table.Td>
                 <CountsBar counts={execution.counts} size="sm" />
               </Table.Td>
-              <Table.Td>
+              <Table.Td visibleFrom="sm">
                 {ofOneEval ? (
                   <Text size="xs" c="dimmed">
                     {labelsOf(execution)}

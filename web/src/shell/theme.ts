@@ -21,6 +21,8 @@ export const theme = createTheme({
     Tooltip: {
       defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } },
     },
+    // Titles in the alert's own colour are too faint on white.
+    Alert: { styles: { label: { color: 'var(--mantine-color-text)' } } },
     Modal: { defaultProps: { centered: true, closeButtonProps: CLOSE, attributes: PLAIN_HEADER } },
     Drawer: { defaultProps: { closeButtonProps: CLOSE, attributes: PLAIN_HEADER } },
   },

@@ -55,13 +55,13 @@ interface Props {
 
 function EvalsTable({ evals, newest }: Props) {
   return (
-    <Table.ScrollContainer minWidth={560} type="native" tabIndex={0} aria-label="Evals">
+    <Table.ScrollContainer minWidth={340} type="native" tabIndex={0} aria-label="Evals">
       <Table aria-label="Evals">
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Eval</Table.Th>
             <Table.Th w="40%">Last execution</Table.Th>
-            <Table.Th>When</Table.Th>
+            <Table.Th visibleFrom="sm">When</Table.Th>
             <Table.Th pos="relative">
               <VisuallyHidden>Actions</VisuallyHidden>
             </Table.Th>
@@ -90,7 +90,7 @@ function EvalsTable({ evals, newest }: Props) {
                     </Text>
                   )}
                 </Table.Td>
-                <Table.Td>
+                <Table.Td visibleFrom="sm">
                   {last && (
                     <PageLink to="/executions/$executionId" params={{ executionId: last.id }}>
                       <When at={last.createdAt} c="inherit" />

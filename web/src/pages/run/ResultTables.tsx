@@ -122,7 +122,7 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
         </Table.Td>
         {children}
         <Table.Td>
-          <Text size="sm" className={classes.reason} lineClamp={opened ? undefined : 3}>
+          <Text size="sm" className={classes.reason} lineClamp={3}>
             {result.reason}
           </Text>
         </Table.Td>
@@ -130,6 +130,9 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
       {opened && (
         <Table.Tr>
           <Table.Td colSpan={4}>
+            <Text size="sm" className={classes.reason} mb="xs">
+              {result.reason}
+            </Text>
             <Evidence quotes={quotesOf(result)} />
             <Code block className={classes.long} data-testid="metadata">
               {JSON.stringify(detailsOf(result), null, 2)}
