@@ -103,3 +103,20 @@ def fill_wording(card: Locator) -> None:
     tone = card.get_by_role("group", name="Tone")
     choose(card.page, "Mood", "Lively")
     field(tone, "Loudest").fill("0.25")
+
+
+def make_scenario(page: Page) -> None:
+    """Two slow turns, a persona, an assertion of the plugin and a metric."""
+    page.goto("/scenarios/new")
+    field(page, "Name").fill("Says the right words")
+    page.get_by_role("button", name="Add script message").click()
+    field(page, "Script message 1").fill("hello wait=1")
+    page.get_by_role("button", name="Add script message").click()
+    field(page, "Script message 2").fill("goodbye wait=1")
+    choose(page, "Personas", "Hurried guest")
+    page.keyboard.press("Escape")
+    fill_wording(add_evaluator(page, "House Wording"))
+    add_evaluator(page, "Response Length")
+    choose(page, "Unit", "Words")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", name="Says the right words")).to_be_visible()

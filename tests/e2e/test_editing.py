@@ -15,9 +15,9 @@ from tests.e2e.editing import (
     add_evaluator,
     choose,
     field,
-    fill_wording,
     make_connector,
     make_persona,
+    make_scenario,
     save,
     wording_project,
 )
@@ -29,7 +29,7 @@ MASK = "********"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Two scenarios in an eval, one that no eval uses, and a plugin's evaluator."""
+    """Two scenarios in an eval, and a plugin's evaluator."""
     return wording_project(tmp_path / "project")
 
 
@@ -51,19 +51,7 @@ def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(sit
     make_persona(page)
     expect(page.get_by_text("You are Hurried guest")).to_be_visible()
 
-    page.goto("/scenarios/new")
-    field(page, "Name").fill("Says the right words")
-    page.get_by_role("button", name="Add script message").click()
-    field(page, "Script message 1").fill("hello wait=1")
-    page.get_by_role("button", name="Add script message").click()
-    field(page, "Script message 2").fill("goodbye wait=1")
-    choose(page, "Personas", "Hurried guest")
-    page.keyboard.press("Escape")
-    fill_wording(add_evaluator(page, "House Wording"))
-    choose_unit = add_evaluator(page, "Response Length")
-    choose(choose_unit.page, "Unit", "Words")
-    page.get_by_role("button", name="Create").click()
-    expect(page.get_by_role("heading", name="Says the right words")).to_be_visible()
+    make_scenario(page)
     kept = site.named("scenarios", "Says the right words")
     assert kept["personaIds"] == [site.named("personas", "Hurried guest")["id"]]
     assert [one["config"] for one in kept["evaluators"]] == [

@@ -49,22 +49,32 @@ export function ArrayFieldItemTemplate({
 }: ArrayFieldItemTemplateProps) {
   const { hasMoveUp, hasMoveDown, hasRemove, onMoveUpItem, onMoveDownItem, onRemoveItem } = buttonsProps;
   const what = `${(schema.title ?? 'item').toLowerCase()} ${index + 1}`;
+  const buttons = hasToolbar && (
+    <RowButtons
+      what={what}
+      ordered={hasMoveUp || hasMoveDown}
+      onUp={hasMoveUp ? onMoveUpItem : undefined}
+      onDown={hasMoveDown ? onMoveDownItem : undefined}
+      onRemove={hasRemove ? onRemoveItem : undefined}
+    />
+  );
+  // An object has a frame of its own, with room for the buttons in its corner.
+  if (schema.properties) {
+    return (
+      <Box pos="relative">
+        {children}
+        <Box pos="absolute" top={20} right={6}>
+          {buttons}
+        </Box>
+      </Box>
+    );
+  }
   return (
     <Group gap="xs" align="flex-start" wrap="nowrap">
       <Box flex={1} miw={0}>
         {children}
       </Box>
-      {hasToolbar && (
-        <Box pt={4}>
-          <RowButtons
-            what={what}
-            ordered={hasMoveUp || hasMoveDown}
-            onUp={hasMoveUp ? onMoveUpItem : undefined}
-            onDown={hasMoveDown ? onMoveDownItem : undefined}
-            onRemove={hasRemove ? onRemoveItem : undefined}
-          />
-        </Box>
-      )}
+      <Box pt={4}>{buttons}</Box>
     </Group>
   );
 }

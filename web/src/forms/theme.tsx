@@ -87,7 +87,7 @@ function ObjectFieldTemplate({ fieldPathId, title, description, properties }: Ob
   return (
     <Fieldset id={fieldPathId.$id} legend={title} p="sm">
       {description && (
-        <Text size="xs" c="dimmed" mb="xs">
+        <Text size="xs" c="dimmed" mb="xs" pr={90} mih={18}>
           {description}
         </Text>
       )}

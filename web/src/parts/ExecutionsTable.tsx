@@ -29,7 +29,12 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
           {executions.map((execution) => (
             <Table.Tr key={execution.id}>
               <Table.Td>
-                <PageLink to="/executions/$executionId" params={{ executionId: execution.id }} size="sm">
+                <PageLink
+                  to="/executions/$executionId"
+                  params={{ executionId: execution.id }}
+                  size="sm"
+                  display="block"
+                >
                   {ofOneEval ? (
                     <When at={execution.createdAt} c="inherit" />
                   ) : (

@@ -50,7 +50,7 @@ export function TryRun({ started }: { started: Schemas['RunSummary'] }) {
           {run.error}
         </Alert>
       )}
-      {run?.result && <Text size="sm">{run.result.reason}</Text>}
+      {run?.result && !run.error && <Text size="sm">{run.result.reason}</Text>}
       {run && <Transcript messages={run.messages} />}
       {run && <Results results={resultsOf(run)} />}
     </Stack>
