@@ -158,3 +158,13 @@ def test_a_living_worker_is_not_taken_for_dead() -> None:
     assert not has_died("nonsense")
     host = new_worker_id().partition(":")[0]
     assert has_died(f"{host}:999999999:abc")
+
+
+async def test_a_project_has_its_own_defaults(tmp_path: Path, storage: Storage) -> None:
+    defaults = {"repetitions": 2, "maxMessages": 2}
+    config = make_project(tmp_path, [scripted("s", "one", "two")], defaults=defaults, storage=storage())
+    async with open_workspace(config) as workspace:
+        execution = await start(workspace, tmp_path)
+        done = await work_off(workspace, execution, stop=asyncio.Event())
+        runs = await runs_of(workspace, done)
+        assert [run.turn_count for run in runs] == [1, 1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .output import print_table
+from .output import print_table, printable
 
 if TYPE_CHECKING:
     from ..project.entities import Execution, RunSummary
@@ -34,7 +34,7 @@ def print_runs(runs: Sequence[RunSummary]) -> None:
         typer.echo(f"and {len(rows) - _MOST_ROWS:,} more, shown by: evalstudio run list\n")
     told = [(subject, reason) for subject, _, _, _, reason in rows[:_MOST_ROWS] if reason]
     for subject, reason in told:
-        typer.echo(f"{subject}\n    {reason}")
+        typer.echo(printable(f"{subject}\n    {reason}"))
     if told:
         typer.echo()
 

@@ -21,6 +21,8 @@ from .workspace import Workspace
 
 MOST_RUNS = 1_000_000
 _STORED = {"id", "created_at", "updated_at", "version"}
+_one_time: int = StoredEval.model_fields["repetitions"].default
+_messages: int = StoredScenario.model_fields["max_messages"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ async def order_of(
         chosen = [connector for connector in found if connector is not None]
     else:
         chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
-    return Order(scenarios, chosen, repetitions or wanted.repetitions, wanted)
+    usual = workspace.config.defaults.repetitions or 1
+    own = wanted.repetitions if wanted.repetitions != _one_time else usual
+    return Order(scenarios, chosen, repetitions or own, wanted)
 
 
 def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:
@@ -90,7 +94,8 @@ async def _runs(workspace: Workspace, order: Order) -> AsyncIterator[NewRun]:
         except InvalidDefinition as error:
             raise ConfigError(f'connector "{connector.name}": {error}') from None
     count = 0
-    for scenario in order.scenarios:
+    for given in order.scenarios:
+        scenario = _with_defaults(given, workspace)
         personas = [
             cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
         ]
@@ -109,6 +114,14 @@ async def _runs(workspace: Workspace, order: Order) -> AsyncIterator[NewRun]:
             if count > MOST_RUNS:
                 raise ConfigError(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
+
+
+def _with_defaults(scenario: StoredScenario, workspace: Workspace) -> StoredScenario:
+    """A scenario that says nothing of its length takes the project's."""
+    usual = workspace.config.defaults.max_messages
+    if usual is None or scenario.max_messages != _messages:
+        return scenario
+    return scenario.model_copy(update={"max_messages": usual})
 
 
 def _multiplied(

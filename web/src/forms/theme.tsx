@@ -84,10 +84,12 @@ function ObjectFieldTemplate({ fieldPathId, title, description, properties }: Ob
     </Stack>
   );
   if (!title) return <div id={fieldPathId.$id}>{fields}</div>;
+  // The buttons of a row are in its corner.
+  const inList = /_\d+$/.test(fieldPathId.$id);
   return (
     <Fieldset id={fieldPathId.$id} legend={title} p="sm">
-      {description && (
-        <Text size="xs" c="dimmed" mb="xs" pr={90} mih={18}>
+      {(description || inList) && (
+        <Text size="xs" c="dimmed" mb="xs" pr={inList ? 90 : 0} mih={18}>
           {description}
         </Text>
       )}
