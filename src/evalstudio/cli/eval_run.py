@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from .loops import run_async
+from .opening import config_at_hand
 from .options import ConfigOption, JsonOption
 from .output import print_json, warn
 
@@ -59,7 +60,7 @@ def eval_run(
         from ..execution.starting import start_execution
         from ..execution.workspace import open_workspace
 
-        async with open_workspace(config, options) as workspace:
+        async with open_workspace(config_at_hand(config), options) as workspace:
             wanted = await find_eval(workspace, name)
             order = await _order(
                 workspace, wanted, only or [], connector or [], repeat, last_failed, label or []

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .loops import run_async
+from .opening import config_at_hand
 from .options import ConfigOption
 from .output import warn
 
@@ -28,7 +29,7 @@ def worker(
         from ..execution.workspace import open_workspace
         from ..storage.contract import Filters
 
-        async with open_workspace(config) as workspace:
+        async with open_workspace(config_at_hand(config)) as workspace:
             processor = Processor(workspace, concurrency=concurrency)
             stop = asyncio.Event()
 
