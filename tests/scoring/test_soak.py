@@ -103,8 +103,8 @@ def kill_and_resume(dataset: Path, plan: Path, little: int, count: int) -> None:
 
 
 def test_memory_stays_flat_and_a_kill_costs_nothing(tmp_path: Path) -> None:
-    dataset, plan, little = prepare(tmp_path, 2_000, 20_000)
-    kill_and_resume(dataset, plan, little, 20_000)
+    dataset, plan, little = prepare(tmp_path, 10_000, 40_000)
+    kill_and_resume(dataset, plan, little, 40_000)
 
 
 @pytest.mark.soak
