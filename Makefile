@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 BIN := .venv/bin
+# Without bytecode every command of the tests would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup web demo test parts soak lint format bench lock clean
 

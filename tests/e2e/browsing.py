@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+_SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 _LONG_TASKS = """
 window.longTasks = [];
@@ -64,7 +66,8 @@ def long_tasks(page: Page) -> list[int]:
 def violations(page: Page) -> list[str]:
     """What axe finds wrong with the page as it is shown now, each with the first place it was found at."""
     assert AXE.exists(), "axe-core is not installed; run: make web"
-    page.evaluate(AXE.read_text())
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.read_text())
     found = cast("dict[str, Any]", page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })"))
     return [
         f"{one['id']}: {one['help']} at {one['nodes'][0]['target']} {one['nodes'][0]['html'][:200]}"
@@ -76,3 +79,17 @@ def overflow(page: Page) -> int:
     """By how many pixels the page is wider than its window."""
     measure = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return int(page.evaluate(measure))
+
+
+def check_pages(page: Page, paths: list[str]) -> None:
+    """axe finds nothing wrong, and nothing is wider than the window: in both themes, wide and narrow."""
+    for path in paths:
+        page.goto(path)
+        page.get_by_role("heading", level=1).wait_for()
+        expect(page.locator("[aria-busy], .mantine-Skeleton-root")).to_have_count(0)
+        for scheme in _SCHEMES:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for width in (1280, 400):
+                page.set_viewport_size({"width": width, "height": 800})
+                assert not (found := violations(page)), (path, scheme, width, found)
+                assert overflow(page) <= 0, (path, scheme, width)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -71,3 +72,11 @@ def open_page(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
 @pytest.fixture
 def page(open_page: Callable[..., Page]) -> Page:
     return open_page()
+
+
+@pytest.fixture
+def spare(site: Site) -> Any:
+    """A scenario that no eval uses."""
+    return site.post(
+        "/api/scenarios", scripted("Spare", "hello {{guest}}", cases=[{"vars": {"guest": "Ann"}}])
+    )

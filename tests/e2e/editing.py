@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 from tests.support.projects import make_project, scripted
 
+MASK = "********"
 WORDING = '''
 from typing import Literal
 

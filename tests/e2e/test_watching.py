@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.browsing import long_tasks, overflow, violations
+from tests.e2e.browsing import check_pages, long_tasks
 from tests.e2e.seeding import QUOTE, seed_large_execution, seed_long_run
 from tests.e2e.site import Site
 
@@ -184,20 +183,11 @@ def test_the_first_load_is_small(site: Site, page: Page) -> None:
     assert 0 < sent < LARGEST_SCRIPT, sent
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible_and_fit_narrow_windows(
-    site: Site, open_page: Callable[..., Page], scheme: str
-) -> None:
+def test_pages_are_accessible_and_fit_narrow_windows(site: Site, page: Page) -> None:
     done = site.executed(repetitions=2)
     runs = site.runs(done["id"])
-    paths = ["/", "/evals", f"/evals/{done['evalId']}", f"/evals/{done['evalId']}/edit", "/evals/new"]
-    paths += ["/executions", f"/executions/{done['id']}", *(f"/runs/{run['id']}" for run in runs[::2])]
-    paths.append("/nowhere")
-    for width in (1280, 400):
-        page = open_page(scheme=scheme, width=width)
-        for path in paths:
-            page.goto(path)
-            page.get_by_role("heading").first.wait_for()
-            expect(page.locator("[aria-busy]")).to_have_count(0)
-            assert not violations(page), (path, width, violations(page))
-            assert overflow(page) <= 0, (path, width)
+    eval_page = f"/evals/{done['evalId']}"
+    check_pages(
+        page, ["/", "/evals", eval_page, f"{eval_page}/edit", "/evals/new", "/executions", "/nowhere"]
+    )
+    check_pages(page, [f"/executions/{done['id']}", *(f"/runs/{run['id']}" for run in runs[::2])])

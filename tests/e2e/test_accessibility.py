@@ -1,0 +1,62 @@
+"""The pages of definitions: axe finds nothing wrong, in both themes, and they fit a phone's width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from tests.e2e.browsing import check_pages, violations
+from tests.e2e.editing import wording_project
+from tests.e2e.site import Site
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Two scenarios in an eval, and a plugin's evaluator."""
+    return wording_project(tmp_path / "project")
+
+
+def test_pages_of_definitions(site: Site, spare: Any, page: Page) -> None:
+    persona = site.post("/api/personas", {"name": "Guest", "headers": {"X-Token": "hush"}})
+    connector = site.named("connectors", "agent")
+    everything: list[Any] = [
+        {"type": one["type"], "config": {}}
+        for one in site.get("/api/evaluator-types")
+        if one["kind"] == "metric"
+    ]
+    wording = {"type": "house-wording", "config": {"words": ["echo"]}}
+    rules = {"type": "rule-based", "config": {"rules": [{"config": {"type": "length", "min": 1}}]}}
+    site.put_scenario(
+        "Greets the guest", evaluators=[wording, rules, *everything], personaIds=[persona["id"]]
+    )
+    full = site.named("scenarios", "Greets the guest")
+    site.executed()
+    paths = ["/scenarios", f"/scenarios/{full['id']}", f"/scenarios/{spare['id']}", "/scenarios/new"]
+    paths += ["/personas", f"/personas/{persona['id']}", "/personas/new", "/connectors"]
+    paths += [f"/connectors/{connector['id']}", "/connectors/new", "/evaluators", "/settings"]
+    paths += ["/evaluators/house-wording", "/evaluators/rule-based", "/evaluators/latency"]
+    check_pages(page, paths)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_menus_panels_and_dialogs_are_accessible(
+    site: Site, spare: Any, open_page: Callable[..., Page], scheme: str
+) -> None:
+    page = open_page(scheme=scheme)
+    page.goto(f"/scenarios/{spare['id']}")
+    page.get_by_role("button", name="Add evaluator").click()
+    page.get_by_role("menuitem").first.wait_for()
+    assert not violations(page), violations(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Try it").click()
+    panel = page.get_by_role("dialog", name="Try it")
+    panel.get_by_role("button", name="Run", exact=True).click()
+    panel.get_by_role("link", name="Open the run").wait_for()
+    assert not violations(page), violations(page)
+    panel.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").wait_for()
+    assert not violations(page), violations(page)
