@@ -25,7 +25,7 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
-	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile --no-loadscope-reorder
 
 parts:
 	@scripts/test-parts

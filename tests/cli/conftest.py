@@ -35,12 +35,12 @@ class Terminal(io.StringIO):
 
 
 class Typed:
-    """Runs a command as if it had been typed; by default it must succeed."""
+    """Runs a command as if it had been typed. It must succeed, unless a code, or None for any, is given."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._patch, self._capsys = monkeypatch, capsys
 
-    def __call__(self, *arguments: str, code: int = 0, stdin: str | io.StringIO = "") -> Done:
+    def __call__(self, *arguments: str, code: int | None = 0, stdin: str | io.StringIO = "") -> Done:
         self._patch.setattr(sys, "argv", ["evalstudio", *arguments])
         self._patch.setattr(sys, "stdin", io.StringIO(stdin) if isinstance(stdin, str) else stdin)
         self._capsys.readouterr()
@@ -50,7 +50,7 @@ class Typed:
         except SystemExit as error:
             ended = int(error.code or 0)
         found = self._capsys.readouterr()
-        assert ended == code, f"{arguments}: {ended}\n{found.out}\n{found.err}"
+        assert code in (None, ended), f"{arguments}: {ended}\n{found.out}\n{found.err}"
         return Done(ended, found.out, found.err)
 
 

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.projects import calls, make_project, scripted
+from tests.cli.conftest import Done, Typed
+from tests.support.projects import apply_project, calls, make_project, scripted
 
 COMMAND = [sys.executable, "-m", "evalstudio"]
+Run = Callable[..., Done]
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, env=environment
-    )
+@pytest.fixture
+def run(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Type a command in a folder, however it ends."""
+
+    def go(folder: Path, *arguments: str) -> Done:
+        monkeypatch.chdir(folder)
+        return typed(*arguments, code=None)
+
+    return go
 
 
 def applied(folder: Path, scenarios: list[dict[str, Any]], **more: Any) -> Path:
-    make_project(folder, scenarios, **more)
-    done = run(folder, "apply", "evals.json")
-    assert done.returncode == 0, done.stderr
+    apply_project(make_project(folder, scenarios, **more))
     return folder
 
 
@@ -41,20 +45,20 @@ def applied(folder: Path, scenarios: list[dict[str, Any]], **more: Any) -> Path:
     ],
 )
 def test_the_exit_code_says_what_it_came_to(
-    tmp_path: Path, scenarios: list[dict[str, Any]], code: int, says: str
+    run: Run, tmp_path: Path, scenarios: list[dict[str, Any]], code: int, says: str
 ) -> None:
     done = run(applied(tmp_path, scenarios), "eval", "run")
-    assert done.returncode == code, done.stderr
-    assert says in done.stdout
-    assert "95% interval" in done.stdout
-    assert "Traceback" not in done.stderr
+    assert done.code == code, done.err
+    assert says in done.out
+    assert "95% interval" in done.out
+    assert "Traceback" not in done.err
 
 
-def test_json_is_plain_and_complete(tmp_path: Path) -> None:
+def test_json_is_plain_and_complete(run: Run, tmp_path: Path) -> None:
     folder = applied(tmp_path, [scripted("a", "x"), scripted("b", "break")])
     done = run(folder, "eval", "run", "--json", "--repeat", "2", "--label", "branch=main")
-    assert done.returncode == 3
-    shown = json.loads(done.stdout)
+    assert done.code == 3
+    shown = json.loads(done.out)
     assert shown["execution"]["labels"] == {"branch": "main"}
     assert shown["execution"]["counts"]["total"] == 4
     assert shown["summary"]["counts"] == {"pass": 2, "fail": 0, "error": 2, "cancelled": 0}
@@ -63,19 +67,19 @@ def test_json_is_plain_and_complete(tmp_path: Path) -> None:
     assert len(shown["runs"]) == 4
 
 
-def test_agent_errors_may_count_as_failures(tmp_path: Path) -> None:
+def test_agent_errors_may_count_as_failures(run: Run, tmp_path: Path) -> None:
     done = run(applied(tmp_path, [scripted("b", "break")]), "eval", "run", "--agent-errors", "fail")
-    assert done.returncode == 1
-    assert "1 failed, 0 errored" in done.stdout
+    assert done.code == 1
+    assert "1 failed, 0 errored" in done.out
 
 
-def test_only_some_and_only_what_failed(tmp_path: Path) -> None:
+def test_only_some_and_only_what_failed(run: Run, tmp_path: Path) -> None:
     folder = applied(tmp_path, [scripted("good", "x"), scripted("bad", "y", pattern="zzz")])
-    assert "1 run: 1 passed" in run(folder, "eval", "run", "--only", "good").stdout
+    assert "1 run: 1 passed" in run(folder, "eval", "run", "--only", "good").out
     run(folder, "eval", "run")
     again = run(folder, "eval", "run", "--last-failed")
-    assert "1 run: 0 passed, 1 failed" in again.stdout
-    assert "bad" in again.stdout
+    assert "1 run: 0 passed, 1 failed" in again.out
+    assert "bad" in again.out
 
 
 @pytest.mark.parametrize(
@@ -91,38 +95,40 @@ def test_only_some_and_only_what_failed(tmp_path: Path) -> None:
         (["--config", "nowhere.json"], "nowhere.json"),
     ],
 )
-def test_what_is_wrong_is_said_with_exit_code_2(tmp_path: Path, arguments: list[str], complaint: str) -> None:
+def test_what_is_wrong_is_said_with_exit_code_2(
+    run: Run, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
     done = run(applied(tmp_path, [scripted("a", "x")]), "eval", "run", *arguments)
-    assert done.returncode == 2
-    assert complaint in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert complaint in done.err
+    assert "Traceback" not in done.err
 
 
-def test_an_empty_project_says_what_to_do(tmp_path: Path) -> None:
+def test_an_empty_project_says_what_to_do(run: Run, tmp_path: Path) -> None:
     make_project(tmp_path, [scripted("a", "x")])
     done = run(tmp_path, "eval", "run")
-    assert done.returncode == 2
-    assert "evalstudio apply" in done.stderr
+    assert done.code == 2
+    assert "evalstudio apply" in done.err
 
 
-def test_a_recording_replays_without_the_agent(tmp_path: Path) -> None:
+def test_a_recording_replays_without_the_agent(run: Run, tmp_path: Path) -> None:
     folder = applied(tmp_path, [scripted("a", "x", "y")])
-    assert run(folder, "eval", "run", "--record", "tape.jsonl").returncode == 0
+    assert run(folder, "eval", "run", "--record", "tape.jsonl").code == 0
     asked = len(calls(folder))
     replayed = run(folder, "eval", "run", "--replay", "tape.jsonl")
-    assert replayed.returncode == 0, replayed.stderr
+    assert replayed.code == 0, replayed.err
     assert len(calls(folder)) == asked
     changed = json.loads((folder / "evals.json").read_text())
     changed["scenarios"][0]["script"] = ["something else"]
     (folder / "evals.json").write_text(json.dumps(changed))
     run(folder, "apply", "evals.json")
     missed = run(folder, "eval", "run", "--replay", "tape.jsonl")
-    assert missed.returncode == 3
-    assert "something else" in missed.stdout + missed.stderr
+    assert missed.code == 3
+    assert "something else" in missed.out + missed.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_releases_and_a_worker_goes_on(tmp_path: Path, number: signal.Signals) -> None:
+def test_stopping_releases_and_a_worker_goes_on(run: Run, tmp_path: Path, number: signal.Signals) -> None:
     folder = applied(tmp_path, [scripted("a", "wait=7 x")], repetitions=3)
     process = subprocess.Popen(
         [*COMMAND, "eval", "run", "--concurrency", "2"],
@@ -141,16 +147,16 @@ def test_stopping_releases_and_a_worker_goes_on(tmp_path: Path, number: signal.S
     assert "Traceback" not in errors
     (folder / "agent.py").write_text((folder / "agent.py").read_text().replace("float(word[5:])", "0"))
     done = run(folder, "worker", "--until-done")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     listed = run(folder, "run", "list", "--json")
-    assert [item["status"] for item in json.loads(listed.stdout)["items"]] == ["completed"] * 3
+    assert [item["status"] for item in json.loads(listed.out)["items"]] == ["completed"] * 3
 
 
-def test_the_demo_finds_the_planted_bug(tmp_path: Path) -> None:
+def test_the_demo_finds_the_planted_bug(run: Run, tmp_path: Path) -> None:
     done = run(tmp_path, "demo", "here")
-    assert done.returncode == 0, done.stderr
-    assert "6 runs: 5 passed, 1 failed, 0 errored" in done.stdout
-    assert "Cancel a booking" in done.stdout
+    assert done.code == 0, done.err
+    assert "6 runs: 5 passed, 1 failed, 0 errored" in done.out
+    assert "Cancel a booking" in done.out
     again = run(tmp_path / "here", "eval", "run", "--last-failed")
-    assert again.returncode == 1
-    assert run(tmp_path, "demo", "here").returncode == 2
+    assert again.code == 1
+    assert run(tmp_path, "demo", "here").code == 2

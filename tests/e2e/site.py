@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.support.api_server import ServerProcess
+from tests.support.api_server import ServerProcess, ServerThread
+from tests.support.projects import apply_project
 
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.workspace import open_workspace
 from evalstudio.server.static import WEB
 
 T = TypeVar("T")
@@ -35,33 +34,33 @@ class Site:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        self._process: ServerProcess | None = None
+        self._server: ServerThread | ServerProcess | None = None
 
     @property
     def url(self) -> str:
-        assert self._process is not None, "the server was not started"
-        return self._process.url
+        assert self._server is not None, "the server was not started"
+        return self._server.url
 
     def apply(self) -> None:
         """Bring the project's definitions into its database."""
-        in_own_loop(self._apply())
-
-    async def _apply(self) -> None:
-        async with open_workspace(self.config) as workspace:
-            await apply_files(workspace, [self.config.parent / "evals.json"])
+        apply_project(self.config)
 
     def start(self) -> None:
-        port = self._process.port if self._process else None
-        self._process = ServerProcess(self.config, port=port)
-        self._process.wait_ready()
+        """Serve from a thread of this process, or again from a process of its own."""
+        if self._server is None:
+            self._server = ServerThread(self.config)
+        else:
+            self._server = ServerProcess(self.config, port=self._server.port)
+        self._server.wait_ready()
 
     def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
+        """End the server's process without a warning; it was put into one before."""
+        assert isinstance(self._server, ServerProcess)
+        self._server.kill()
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop()
+        if self._server is not None:
+            self._server.stop()
 
     def get(self, path: str) -> Any:
         return self._ask("GET", path)

@@ -115,6 +115,8 @@ def test_a_run_without_evaluator_results_hides_their_sections(site: Site, page: 
 
 
 def test_a_server_that_is_killed_is_told_of_and_comes_back(site: Site, page: Page) -> None:
+    site.stop()
+    site.start()
     site.put_scenario("Greets the guest", script=["hello wait=4"])
     started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
     page.goto(f"/executions/{started['id']}")

@@ -30,7 +30,7 @@ async def start(workspace: Workspace, folder: Path, **narrowed: Any) -> Executio
 
 
 async def runs_of(workspace: Workspace, execution: Execution) -> list[RunSummary]:
-    return [run async for run in all_runs(workspace, Filters(execution_id=execution.id))]
+    return [run async for run in all_runs(workspace.store, Filters(execution_id=execution.id))]
 
 
 async def test_an_eval_runs_to_its_end_and_everything_is_kept(tmp_path: Path, storage: Storage) -> None:

@@ -61,7 +61,7 @@ class Trial:
 
     async def look(self) -> list[RunSummary]:
         async with open_workspace(self.config) as workspace:
-            return [run async for run in all_runs(workspace, Filters())]
+            return [run async for run in all_runs(workspace.store, Filters())]
 
     async def note(self) -> int:
         logged = len(calls(self.folder))

@@ -195,5 +195,5 @@ async def _applied_twice(config: Path, documents: list[Document]) -> tuple[list[
     """What a project on disk exports after the documents were applied, and what applying that changes."""
     async with open_workspace(config) as workspace:
         await apply_documents(workspace, documents)
-        exported = export_documents(await stock_of(workspace))
+        exported = export_documents(await stock_of(workspace.store))
         return exported, await apply_documents(workspace, through_text(exported, "yaml"), prune=True)

@@ -257,6 +257,20 @@ class TestRecordedScoring:
         made = await api.made("/api/evaluations/batch", {"inputs": inputs, "config": config})
         assert [item["success"] for item in made["items"]] == [number == 7 for number in range(20)]
 
+    async def test_the_same_request_is_scored_once(self, api: Api) -> None:
+        config = {"evaluatorConfigs": [{"type": "regex", "config": {"pattern": "x"}}]}
+        one, key = {"input": {"response": "x"}, "config": config}, {"Idempotency-Key": "once"}
+        answers = [await api("POST", "/api/evaluations", one, headers=key) for _ in range(2)]
+        assert answers[0].json == answers[1].json
+        other = {**one, "input": {"response": "y"}}
+        assert (await api("POST", "/api/evaluations", other, headers=key)).status == 422
+        many = {"inputs": [{"response": "x"}] * 3, "config": config}
+        key = {"Idempotency-Key": "many"}
+        answers = [await api("POST", "/api/evaluations/batch", many, headers=key) for _ in range(2)]
+        assert answers[0].json == answers[1].json
+        assert len({item["id"] for item in answers[0].json["items"]}) == 3
+        assert len((await api.found("/api/evaluations"))["items"]) == 4
+
     async def test_a_wrong_config_names_its_place(self, api: Api) -> None:
         config = {"evaluatorConfigs": [{"type": "regex", "config": {"pattern": 7}}]}
         answer = await api("POST", "/api/evaluations", {"input": {"response": "x"}, "config": config})
@@ -274,6 +288,16 @@ class TestFeedback:
         assert (await api.found(f"/api/feedback?evaluationId={made['id']}"))["items"] == [kept]
         assert (await api.found("/api/feedback"))["items"] == [kept]
         assert (await api.found("/api/feedback?runId=other"))["items"] == []
+
+    async def test_is_kept_once_per_key(self, api: Api) -> None:
+        config = {"evaluatorConfigs": [{"type": "regex", "config": {"pattern": "x"}}]}
+        made = await api.made("/api/evaluations", {"input": {"response": "x"}, "config": config})
+        said, key = {"evaluationId": made["id"], "score": 1}, {"Idempotency-Key": "abc"}
+        answers = [await api("POST", "/api/feedback", said, headers=key) for _ in range(3)]
+        assert [answer.status for answer in answers] == [201] * 3
+        assert answers[0].json == answers[2].json
+        assert len((await api.found("/api/feedback"))["items"]) == 1
+        assert (await api("POST", "/api/feedback", {**said, "score": 0}, headers=key)).status == 422
 
     async def test_is_about_one_thing_and_says_something(self, api: Api) -> None:
         both = {"runId": "x", "evaluationId": "y", "score": 1}

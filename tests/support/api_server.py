@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -92,11 +93,16 @@ class Api:
 
 @asynccontextmanager
 async def serving(
-    config: Path | None, *, policy: ServerPolicy | None = None, processor: bool = False, web: bool = True
+    config: Path | None,
+    *,
+    policy: ServerPolicy | None = None,
+    processor: bool = False,
+    web: bool = True,
+    port: int | None = None,
 ) -> AsyncGenerator[Api]:
     """A server over a project; without a processor unless asked for."""
     async with open_studio(config, policy or ServerPolicy(), processor=processor) as studio:
-        server = make_server(studio, ServerOptions(port=free_port(), web=web))
+        server = make_server(studio, ServerOptions(port=port or free_port(), web=web))
         task = asyncio.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0.01)
@@ -110,6 +116,44 @@ async def serving(
         finally:
             server.should_exit = True
             await task
+
+
+class ServerThread:
+    """A server with a loop of its own in a thread: as real as a process, and there at once."""
+
+    def __init__(self, config: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._config = config
+        self._loop = asyncio.new_event_loop()
+        self._ready, self._stop = threading.Event(), asyncio.Event()
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:
+            self._problem = error
+        finally:
+            self._ready.set()
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        async with serving(self._config, processor=True, port=self.port):
+            self._ready.set()
+            await self._stop.wait()
+
+    def wait_ready(self, seconds: float = 30) -> None:
+        assert self._ready.wait(seconds), "the server did not get ready"
+        assert self._problem is None, self._problem
+
+    def stop(self, seconds: float = 30) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(seconds)
+        assert self._problem is None, self._problem
 
 
 class ServerProcess:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from evalstudio.execution.applying import apply_files
+from evalstudio.execution.workspace import open_workspace
 
 AGENT = '''
 import asyncio
@@ -54,6 +59,17 @@ def make_project(
     }
     (folder / "evals.json").write_text(json.dumps(definitions))
     return path
+
+
+def apply_project(config: Path) -> None:
+    """Bring the definitions of its file into its database; in a loop of its own, whatever runs here."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, _apply(config)).result()
+
+
+async def _apply(config: Path) -> None:
+    async with open_workspace(config) as workspace:
+        await apply_files(workspace, [config.parent / "evals.json"])
 
 
 def scripted(name: str, *script: str, pattern: str = "echo", **more: Any) -> dict[str, Any]:

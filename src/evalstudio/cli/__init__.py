@@ -26,6 +26,7 @@ def main() -> None:
 def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
     from ..cassettes.errors import CassetteError
+    from ..client.errors import ServerError
     from ..configs import InvalidConfig
     from ..files import ConfigError
     from ..llm.errors import ModelError
@@ -35,4 +36,4 @@ def _is_for_the_user(error: Exception) -> bool:
     from ..storage.errors import InvalidCursor, StorageError
 
     mistakes = ConfigError | InvalidConfig | InvalidCursor | InvalidDefinition | PluginError | SecretError
-    return isinstance(error, mistakes | CassetteError | ModelError | StorageError)
+    return isinstance(error, mistakes | CassetteError | ModelError | ServerError | StorageError)

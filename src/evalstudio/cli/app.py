@@ -26,6 +26,7 @@ from . import (
     status,
     worker,
 )
+from .opening import with_server
 
 app = typer.Typer(
     name="evalstudio",
@@ -35,9 +36,9 @@ app = typer.Typer(
 )
 app.command("init")(init.init)
 app.command("demo")(demo.demo)
-app.command("status")(status.status)
+app.command("status")(with_server(status.status))
 app.command("apply")(apply.apply)
-app.command("export")(export.export)
+app.command("export")(with_server(export.export))
 app.add_typer(evals.app, name="eval")
 app.add_typer(runs.app, name="run")
 app.add_typer(executions.app, name="execution")

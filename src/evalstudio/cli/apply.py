@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .loops import run_async
-from .opening import YesOption, confirm, project_at
+from .opening import YesOption, confirm, workspace_at
 from .options import ConfigOption, JsonOption
 from .output import print_json, printable
 
@@ -41,8 +41,8 @@ def apply(
         from ..project.planning import plan_changes, read_files
 
         documents = read_files(paths)
-        async with project_at(config) as workspace:
-            stock = await stock_of(workspace)
+        async with workspace_at(config) as workspace:
+            stock = await stock_of(workspace.store)
             changes = plan_changes(stock, documents, workspace.surroundings(), prune=prune)
             if not as_json:
                 print_plan(changes)

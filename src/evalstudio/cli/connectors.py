@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from . import definitions as shared
 from .loops import run_async
-from .opening import YesOption, project_at
+from .opening import YesOption, client_at, project_at, server_url, with_server
 from .options import ConfigOption, JsonOption, open_registry
 from .output import print_json, print_table, printable
 
@@ -23,9 +24,10 @@ SetOption = Annotated[
 
 
 @app.command("types")
+@with_server
 def list_types(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the types of connectors, built in and from plugins."""
-    types = open_registry(config).list_connector_types()
+    types = _types(config)
     if as_json:
         print_json(types)
         return
@@ -33,7 +35,20 @@ def list_types(config: ConfigOption = None, as_json: JsonOption = False) -> None
     print_table("Connector types", columns, [[item[c.lower()] for c in columns] for item in types])
 
 
+def _types(config: Path | None) -> list[Any]:
+    url = server_url(config)
+    if url is None:
+        return open_registry(config).list_connector_types()
+
+    async def work() -> list[Any]:
+        async with client_at(url) as client:
+            return await client.connector_types()
+
+    return run_async(work())
+
+
 @app.command("list")
+@with_server
 def list_connectors(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the connectors."""
     from ..connectors.secrets import shown_address
@@ -48,6 +63,7 @@ def list_connectors(config: ConfigOption = None, as_json: JsonOption = False) ->
 
 
 @app.command("show")
+@with_server
 def show_connector(
     name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
@@ -56,14 +72,13 @@ def show_connector(
 
 
 @app.command("test")
+@with_server
 def call_agent(name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Call the agent once. Exit code 1 when it does not answer."""
 
     async def work() -> bool:
-        from ..execution.probing import probe
-
-        async with project_at(config) as workspace:
-            check = await probe(workspace, name)
+        async with project_at(config) as project:
+            check = await project.probe(name)
         if as_json:
             found = {"success": check.success, "latencyMs": round(check.latency_ms, 3)}
             print_json({**found, "response": check.response, "error": check.error})
@@ -79,6 +94,7 @@ def call_agent(name: shared.NameArgument, config: ConfigOption = None, as_json: 
 
 
 @app.command("create")
+@with_server
 def create_connector(
     name: shared.NewNameOption = None,
     type_name: TypeOption = None,
@@ -95,6 +111,7 @@ def create_connector(
 
 
 @app.command("update")
+@with_server
 def update_connector(
     connector: shared.NameArgument,
     name: shared.NewNameOption = None,
@@ -113,6 +130,7 @@ def update_connector(
 
 
 @app.command("delete")
+@with_server
 def delete_connector(
     name: shared.NameArgument,
     yes: YesOption = False,

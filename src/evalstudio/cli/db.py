@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .loops import run_async
-from .opening import YesOption, config_at_hand, confirm, project_at
+from .opening import YesOption, config_at_hand, confirm, workspace_at
 from .options import ConfigOption, JsonOption
 from .output import fail, print_json
 
@@ -73,7 +73,7 @@ def prune_database(
     period = period_of(keep)
 
     async def work() -> None:
-        async with project_at(config) as workspace:
+        async with workspace_at(config) as workspace:
             confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
             pruned = await workspace.store.prune(period)
         counts = {name: getattr(pruned, name) for name in ("executions", "runs", "evaluations", "events")}

@@ -38,8 +38,8 @@ def print_list(kind: Kind, config: Path | None, as_json: bool, columns: Sequence
     async def work() -> None:
         from ..execution.applying import stock_of
 
-        async with project_at(config) as workspace:
-            stock = await stock_of(workspace)
+        async with project_at(config) as project:
+            stock = await stock_of(project.records)
         found = sorted((d for d in stock.documents.values() if d.kind == kind), key=lambda d: d.key)
         if as_json:
             print_json([stored_json(kind, stock.entity(document.key)) for document in found])
@@ -58,8 +58,8 @@ def print_one(kind: Kind, name: str, config: Path | None, as_json: bool) -> None
         from ..execution.applying import stock_of
         from ..execution.defining import find
 
-        async with project_at(config) as workspace:
-            stock = await stock_of(workspace)
+        async with project_at(config) as project:
+            stock = await stock_of(project.records)
         document = find(stock, kind, name)
         if as_json:
             print_json(stored_json(kind, stock.entity(document.key)))
@@ -85,10 +85,8 @@ def stored_json(kind: Kind, entity: Any) -> dict[str, Any]:
 
 def keep_new(kind: Kind, given: Marked, config: Path | None, as_json: bool) -> None:
     async def work() -> None:
-        from ..execution.defining import create
-
-        async with project_at(config) as workspace:
-            kept = await create(workspace, kind, given)
+        async with project_at(config) as project:
+            kept = await project.create(kind, given)
         print_json(stored_json(kind, kept)) if as_json else typer.echo(f'Made the {kind} "{kept.name}".')
 
     run_async(work())
@@ -96,12 +94,10 @@ def keep_new(kind: Kind, given: Marked, config: Path | None, as_json: bool) -> N
 
 def keep_changed(kind: Kind, name: str, given: Marked, config: Path | None, as_json: bool) -> None:
     async def work() -> None:
-        from ..execution.defining import update
-
         if not given.data:
             raise fail("nothing to change: give --file or an option")
-        async with project_at(config) as workspace:
-            kept = await update(workspace, kind, name, given)
+        async with project_at(config) as project:
+            kept = await project.update(kind, name, given)
         print_json(stored_json(kind, kept)) if as_json else typer.echo(f'Changed the {kind} "{kept.name}".')
 
     run_async(work())
@@ -110,12 +106,12 @@ def keep_changed(kind: Kind, name: str, given: Marked, config: Path | None, as_j
 def remove(kind: Kind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
     async def work() -> None:
         from ..execution.applying import stock_of
-        from ..execution.defining import delete, find
+        from ..execution.defining import find
 
-        async with project_at(config) as workspace:
-            found = find(await stock_of(workspace), kind, name)
+        async with project_at(config) as project:
+            found = find(await stock_of(project.records), kind, name)
             confirm(f'Delete the {kind} "{found.name}"?', yes=yes)
-            deleted = await delete(workspace, kind, name)
+            deleted = await project.delete(kind, name)
         print_json({"deleted": deleted}) if as_json else typer.echo(f'Deleted the {kind} "{deleted}".')
 
     run_async(work())

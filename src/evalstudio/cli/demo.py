@@ -48,10 +48,11 @@ async def _run(place: Path) -> None:
     from ..execution.starting import order_of, start_execution
     from ..execution.workspace import open_workspace
     from .eval_run import find_eval, report
+    from .projects import LocalProject
 
     async with open_workspace(place / "evalstudio.config.json") as workspace:
         await apply_files(workspace, [place / "evals"])
-        order = await order_of(workspace, await find_eval(workspace, None))
+        order = await order_of(workspace, await find_eval(workspace.store, None))
         execution = await start_execution(workspace, order)
         done = await work_off(workspace, execution, stop=asyncio.Event())
-        await report(workspace, done, agent_errors_fail=False, as_json=False)
+        await report(LocalProject(workspace), done, agent_errors_fail=False, as_json=False)

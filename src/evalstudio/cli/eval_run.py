@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from .loops import run_async
-from .opening import config_at_hand
+from .opening import client_at, config_at_hand, server_url
 from .options import ConfigOption, JsonOption
 from .output import print_json, warn
+from .projects import LocalProject, Project, RemoteProject
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from ..execution.starting import Order
     from ..execution.workspace import Workspace
+    from ..project.documents import Kind
     from ..project.entities import Execution, RunSummary, StoredEval
+    from ..storage.contract import Records
 
 EXIT_FAILED, EXIT_ERRORED, EXIT_INTERRUPTED = 1, 3, 130
 
@@ -51,41 +53,96 @@ def eval_run(
         raise ConfigError(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
     if record and replay:
         raise ConfigError("--record and --replay exclude each other")
-    options = ModelOptions(record=record, replay=replay, cache=cache)
+    labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
+    part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
+    url = server_url(config)
+    if url is not None and (record or replay or cache or concurrency):
+        raise ConfigError("--record, --replay, --cache and --concurrency are the server's own with --server")
 
-    async def work() -> int:
+    async def work(project: Project, execution: Execution) -> int:
         import asyncio
 
         from ..execution.session import stop_on_signals
-        from ..execution.starting import start_execution
+        from .following import follow
+
+        stop = asyncio.Event()
+        with stop_on_signals(stop):
+            done = await follow(project, execution, stop, concurrency, quiet=as_json)
+        fails = agent_errors == "fail"
+        return await report(project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set())
+
+    async def here() -> int:
         from ..execution.workspace import open_workspace
 
+        options = ModelOptions(record=record, replay=replay, cache=cache)
         async with open_workspace(config_at_hand(config), options) as workspace:
-            wanted = await find_eval(workspace, name)
-            order = await _order(
-                workspace, wanted, only or [], connector or [], repeat, last_failed, label or []
-            )
-            execution = await start_execution(workspace, order)
-            stop = asyncio.Event()
-            with stop_on_signals(stop):
-                done = await _follow(workspace, execution, stop, concurrency, quiet=as_json)
-            fails = agent_errors == "fail"
-            return await report(
-                workspace, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
-            )
+            return await work(LocalProject(workspace), await _start(workspace, part))
 
-    code = run_async(work())
+    async def there(url: str) -> int:
+        async with client_at(url) as client:
+            project = RemoteProject(client)
+            return await work(project, await _start_there(project, part))
+
+    code = run_async(here() if url is None else there(url))
     if code:
         raise typer.Exit(code)
 
 
-async def find_eval(workspace: Workspace, name: str | None) -> StoredEval:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What of an eval to run, by name."""
+
+    name: str | None
+    only: tuple[str, ...]
+    connectors: tuple[str, ...]
+    repeat: int | None
+    last_failed: bool
+    labels: dict[str, str]
+
+
+async def _start(workspace: Workspace, part: Part) -> Execution:
+    from dataclasses import replace
+
+    from ..execution.starting import only_failed, order_of, start_execution
+
+    wanted = await find_eval(workspace.store, part.name)
+    order = await order_of(
+        workspace, wanted, only=part.only, connectors=part.connectors, repetitions=part.repeat
+    )
+    if part.last_failed:
+        order = await only_failed(workspace.store, order)
+    return await start_execution(workspace, replace(order, labels=dict(part.labels)))
+
+
+async def _start_there(project: RemoteProject, part: Part) -> Execution:
+    """Let the server start it, which knows things by their ids."""
+    from ..execution.applying import stock_of
+    from ..execution.defining import find
+
+    wanted = await find_eval(project.records, part.name)
+    stock = await stock_of(project.records) if part.only or part.connectors else None
+
+    def ids(kind: Kind, names: tuple[str, ...]) -> list[str] | None:
+        return [stock.entity(find(stock, kind, one).key).id for one in names] if stock and names else None
+
+    return await project.client.start(
+        wanted.id,
+        repetitions=part.repeat,
+        labels=part.labels,
+        scenarioIds=ids("scenario", part.only),
+        connectorIds=ids("connector", part.connectors),
+        lastFailed=part.last_failed,
+        trigger="cli",
+    )
+
+
+async def find_eval(records: Records, name: str | None) -> StoredEval:
     """The eval of this name or id; without a name, the only one."""
     from ..configs import closest
     from ..files import ConfigError
     from ..project.entities import StoredEval
 
-    page = await workspace.store.list_of("eval", limit=500)
+    page = await records.list_of("eval", limit=500)
     evals = [item for item in page.items if isinstance(item, StoredEval)]
     names = [item.name for item in evals]
     if name is None:
@@ -100,72 +157,8 @@ async def find_eval(workspace: Workspace, name: str | None) -> StoredEval:
     raise ConfigError(f'there is no eval called "{name}"{closest(name, names)}')
 
 
-async def _order(
-    workspace: Workspace,
-    wanted: StoredEval,
-    only: list[str],
-    connectors: list[str],
-    repeat: int | None,
-    last_failed: bool,
-    labels: list[str],
-) -> Order:
-    from dataclasses import replace
-
-    from ..execution.starting import order_of
-    from ..files import ConfigError
-
-    order = await order_of(workspace, wanted, only=only, connectors=connectors, repetitions=repeat)
-    pairs = {key: value for key, _, value in (label.partition("=") for label in labels)}
-    subjects = await _failed_subjects(workspace, wanted) if last_failed else None
-    if subjects is not None and not subjects:
-        raise ConfigError(f'everything passed in the last execution of "{wanted.name}"; nothing to run again')
-    return replace(order, labels=pairs, only_subjects=subjects)
-
-
-async def _failed_subjects(workspace: Workspace, wanted: StoredEval) -> frozenset[Any]:
-    from ..execution.session import all_runs
-    from ..files import ConfigError
-    from ..storage.contract import Filters
-
-    page = await workspace.store.executions(Filters(eval_id=wanted.id), limit=1)
-    if not page.items:
-        raise ConfigError(f'"{wanted.name}" has not been run yet, so nothing has failed')
-    return frozenset(
-        [
-            (run.scenario_id, run.persona_id, run.case_name, run.connector_id)
-            async for run in all_runs(workspace, Filters(execution_id=page.items[0].id))
-            if run.result is None or run.result.outcome != "pass"
-        ]
-    )
-
-
-async def _follow(
-    workspace: Workspace, execution: Execution, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
-) -> Execution:
-    """Work on it with a live line of progress on a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from ..execution.session import work_off
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    hidden = quiet or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("starting", total=execution.counts.total)
-
-        def show(now: Execution) -> None:
-            counts = now.counts
-            done = counts.passed + counts.failed + counts.errored + counts.cancelled
-            words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
-            asked = " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=done, description=words + asked)
-
-        return await work_off(workspace, execution, stop=stop, concurrency=concurrency, follow=show)
-
-
 async def report(
-    workspace: Workspace,
+    project: Project,
     execution: Execution,
     *,
     agent_errors_fail: bool,
@@ -177,7 +170,7 @@ async def report(
     from ..reporting.statistics import summarize
     from ..storage.contract import Filters
 
-    runs = [run async for run in all_runs(workspace, Filters(execution_id=execution.id))]
+    runs = [run async for run in all_runs(project.records, Filters(execution_id=execution.id))]
     runs.reverse()
     summary = summarize((facts_of(run) for run in runs), agent_errors_fail=agent_errors_fail)
     if as_json:
@@ -189,15 +182,25 @@ async def report(
 
         print_runs(runs)
         print_summary(execution, summary)
-    missed = workspace.cassette.misses if workspace.cassette is not None else []
+    missed = _misses(project)
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
         warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
     if stopped and execution.status not in ("completed", "cancelled"):
         left = execution.counts.queued + execution.counts.running
-        warn(f"Stopped with {left} runs left; they stay queued. Go on with: evalstudio worker --until-done")
+        if isinstance(project, LocalProject):
+            advice = "they stay queued. Go on with: evalstudio worker --until-done"
+        else:
+            advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
+        warn(f"Stopped with {left} runs left; {advice}")
         return EXIT_INTERRUPTED
     return exit_code(summary.counts) or (EXIT_ERRORED if missed else 0)
+
+
+def _misses(project: Project) -> Sequence[object]:
+    """What a recording had no answer to."""
+    cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
+    return cassette.misses if cassette is not None else []
 
 
 def exit_code(counts: dict[str, int]) -> Literal[0, 1, 3]:

@@ -8,11 +8,11 @@ import typer
 
 from . import definitions as shared
 from .eval_run import eval_run
-from .opening import YesOption
+from .opening import YesOption, with_server
 from .options import ConfigOption, JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="Evals: sets of scenarios for one or more connectors.")
-app.command("run")(eval_run)
+app.command("run")(with_server(eval_run))
 
 ScenarioOption = Annotated[list[str] | None, typer.Option("--scenario", help="May be repeated.")]
 ConnectorOption = Annotated[list[str] | None, typer.Option("--connector", help="May be repeated.")]
@@ -20,6 +20,7 @@ RepetitionsOption = Annotated[int | None, typer.Option(help="How often each comb
 
 
 @app.command("list")
+@with_server
 def list_evals(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the evals."""
     columns = ("Eval", "Repetitions", "Connectors", "Scenarios")
@@ -32,12 +33,14 @@ def _row(body: Any) -> tuple[str, ...]:
 
 
 @app.command("show")
+@with_server
 def show_eval(name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show an eval as YAML."""
     shared.print_one("eval", name, config, as_json)
 
 
 @app.command("create")
+@with_server
 def create_eval(
     name: shared.NewNameOption = None,
     scenario: ScenarioOption = None,
@@ -53,6 +56,7 @@ def create_eval(
 
 
 @app.command("update")
+@with_server
 def update_eval(
     eval_name: Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.")],
     name: shared.NewNameOption = None,
@@ -69,6 +73,7 @@ def update_eval(
 
 
 @app.command("delete")
+@with_server
 def delete_eval(
     name: shared.NameArgument,
     yes: YesOption = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .loops import run_async
-from .opening import YesOption, confirm, project_at
+from .opening import YesOption, confirm, project_at, with_server
 from .options import ConfigOption, JsonOption
 from .output import print_json, print_table
 from .runs import CursorOption, LimitOption, check_word, execution_id, more_hint, plain, when
@@ -24,6 +24,7 @@ ExecutionArgument = Annotated[
 
 
 @app.command("list")
+@with_server
 def list_executions(
     status: Annotated[str | None, typer.Option(help=f"One of: {', '.join(_STATUSES)}.")] = None,
     limit: LimitOption = 20,
@@ -37,8 +38,8 @@ def list_executions(
     async def work() -> None:
         from ..storage.contract import Filters
 
-        async with project_at(config) as workspace:
-            page = await workspace.store.executions(Filters(status=status), cursor=cursor, limit=limit)
+        async with project_at(config) as project:
+            page = await project.records.executions(Filters(status=status), cursor=cursor, limit=limit)
         if as_json:
             print_json({"items": [plain(one) for one in page.items], "cursor": page.cursor})
         elif not page.items:
@@ -68,6 +69,7 @@ def counts_text(execution: Execution) -> str:
 
 
 @app.command("show")
+@with_server
 def show_execution(
     wanted: ExecutionArgument, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
@@ -76,29 +78,31 @@ def show_execution(
     async def work() -> None:
         from .eval_run import report
 
-        async with project_at(config) as workspace:
-            found = await workspace.store.execution(await execution_id(workspace, wanted))
-            await report(workspace, found, agent_errors_fail=False, as_json=as_json)
+        async with project_at(config) as project:
+            found = await project.records.execution(await execution_id(project.records, wanted))
+            await report(project, found, agent_errors_fail=False, as_json=as_json)
 
     run_async(work())
 
 
 @app.command("cancel")
+@with_server
 def cancel_execution(
     wanted: ExecutionArgument, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """Cancel the runs of an execution that are waiting or running."""
 
     async def work() -> None:
-        async with project_at(config) as workspace:
-            found = await execution_id(workspace, wanted)
-            count = await workspace.store.cancel(execution_id=found)
+        async with project_at(config) as project:
+            found = await execution_id(project.records, wanted)
+            count = await project.records.cancel(execution_id=found)
         print_json({"cancelled": count}) if as_json else typer.echo(f"{count} runs cancelled.")
 
     run_async(work())
 
 
 @app.command("delete")
+@with_server
 def delete_execution(
     wanted: ExecutionArgument,
     yes: YesOption = False,
@@ -108,10 +112,10 @@ def delete_execution(
     """Delete an execution with all its runs."""
 
     async def work() -> None:
-        async with project_at(config) as workspace:
-            found = await workspace.store.execution(await execution_id(workspace, wanted))
+        async with project_at(config) as project:
+            found = await project.records.execution(await execution_id(project.records, wanted))
             confirm(f"Delete execution {found.id} with {found.counts.total} runs?", yes=yes)
-            count = await workspace.store.delete_execution(found.id)
+            count = await project.records.delete_execution(found.id)
         print_json({"deleted": count}) if as_json else typer.echo(f"Deleted, with {count} runs.")
 
     run_async(work())

@@ -38,8 +38,8 @@ def export(
 
         if form not in ("yaml", "json"):
             raise fail(f'--format is yaml or json, not "{form}"')
-        async with project_at(config) as workspace:
-            documents = export_documents(await stock_of(workspace))
+        async with project_at(config) as project:
+            documents = export_documents(await stock_of(project.records))
         if folder is not None:
             _write(folder, documents, form, as_json)
         elif as_json or form == "json":

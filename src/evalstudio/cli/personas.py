@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from . import definitions as shared
-from .opening import YesOption
+from .opening import YesOption, with_server
 from .options import ConfigOption, JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="Personas: who the simulated users are.")
@@ -19,6 +19,7 @@ WantsOption = Annotated[str | None, typer.Option(help="What this person is after
 
 
 @app.command("list")
+@with_server
 def list_personas(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the personas."""
     shared.print_list(
@@ -31,12 +32,14 @@ def list_personas(config: ConfigOption = None, as_json: JsonOption = False) -> N
 
 
 @app.command("show")
+@with_server
 def show_persona(name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a persona as YAML, secrets masked."""
     shared.print_one("persona", name, config, as_json)
 
 
 @app.command("create")
+@with_server
 def create_persona(
     name: shared.NewNameOption = None,
     description: DescriptionOption = None,
@@ -54,6 +57,7 @@ def create_persona(
 
 
 @app.command("update")
+@with_server
 def update_persona(
     persona: shared.NameArgument,
     name: shared.NewNameOption = None,
@@ -72,6 +76,7 @@ def update_persona(
 
 
 @app.command("delete")
+@with_server
 def delete_persona(
     name: shared.NameArgument,
     yes: YesOption = False,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .loops import run_async
-from .opening import YesOption, confirm, project_at
+from .opening import YesOption, confirm, project_at, with_server
 from .options import ConfigOption, JsonOption
 from .output import fail, print_json, print_table, warn
 
 if TYPE_CHECKING:
-    from ..execution.workspace import Workspace
     from ..project.entities import Execution, RunSummary
+    from ..storage.contract import Records
+    from .projects import Project
 
 app = typer.Typer(no_args_is_help=True, help="Runs: what was said and how it was judged.")
 
@@ -35,6 +36,7 @@ CursorOption = Annotated[str | None, typer.Option(help="Where the list before th
 
 
 @app.command("list")
+@with_server
 def list_runs(
     execution: ExecutionOption = None,
     status: Annotated[str | None, typer.Option(help=f"One of: {', '.join(_STATUSES)}.")] = None,
@@ -53,10 +55,10 @@ def list_runs(
 
         from ..storage.contract import Filters
 
-        async with project_at(config) as workspace:
-            wanted = await execution_id(workspace, execution) if execution else None
+        async with project_at(config) as project:
+            wanted = await execution_id(project.records, execution) if execution else None
             filters = Filters(status=status, outcome=cast(Any, outcome), execution_id=wanted)
-            page = await workspace.store.runs(filters, cursor=cursor, limit=limit)
+            page = await project.records.runs(filters, cursor=cursor, limit=limit)
         if as_json:
             print_json({"items": [plain(run) for run in page.items], "cursor": page.cursor})
         elif not page.items:
@@ -111,6 +113,7 @@ def check_word(option: str, given: str | None, known: tuple[str, ...]) -> None:
 
 
 @app.command("show")
+@with_server
 def show_run(
     wanted: RunArgument,
     attempt: Annotated[int | None, typer.Option(min=1, help="An earlier attempt.")] = None,
@@ -120,8 +123,8 @@ def show_run(
     """Show a run: the transcript with the verdicts under each turn."""
 
     async def work() -> None:
-        async with project_at(config) as workspace:
-            run = await workspace.store.run(await run_id(workspace, wanted), attempt=attempt)
+        async with project_at(config) as project:
+            run = await project.records.run(await run_id(project.records, wanted), attempt=attempt)
         if as_json:
             print_json(plain(run))
         else:
@@ -133,6 +136,7 @@ def show_run(
 
 
 @app.command("retry")
+@with_server
 def retry_runs(
     wanted: RunsArgument = None,
     execution: ExecutionOption = None,
@@ -146,60 +150,60 @@ def retry_runs(
     """Run errored runs again. Others are left alone: passing and failing are results."""
 
     async def work() -> int:
-        async with project_at(config) as workspace:
-            chosen = await _chosen(workspace, wanted, execution)
-            count = await workspace.store.retry(**chosen)
+        async with project_at(config) as project:
+            chosen = await _chosen(project.records, wanted, execution)
+            count = await project.records.retry(**chosen)
             if not count:
                 raise fail("nothing to retry: only runs that ended in an error are run again")
             if queue_only:
                 print_json({"queued": count}) if as_json else typer.echo(f"{count} queued.")
                 return 0
-            return await _finish(workspace, chosen, concurrency, as_json)
+            return await _finish(project, chosen, concurrency, as_json)
 
     if code := run_async(work()):
         raise typer.Exit(code)
 
 
-async def _chosen(workspace: Workspace, wanted: list[str] | None, execution: str | None) -> dict[str, Any]:
+async def _chosen(records: Records, wanted: list[str] | None, execution: str | None) -> dict[str, Any]:
     """Runs by id, or all of an execution, in the words of the store."""
     if bool(wanted) == bool(execution):
         raise fail("name runs, or an execution with --execution")
     if execution:
-        return {"execution_id": await execution_id(workspace, execution)}
-    ids = [await run_id(workspace, one) for one in wanted or ()]
+        return {"execution_id": await execution_id(records, execution)}
+    ids = [await run_id(records, one) for one in wanted or ()]
     for one in ids:
-        await workspace.store.run(one)
+        await records.run(one)
     return {"run_ids": ids}
 
 
-async def _finish(
-    workspace: Workspace, chosen: dict[str, Any], concurrency: int | None, as_json: bool
-) -> int:
-    """Work on what was queued again, here and now, and say what its executions came to."""
+async def _finish(project: Project, chosen: dict[str, Any], concurrency: int | None, as_json: bool) -> int:
+    """See what was queued again through to its end, and say what its executions came to."""
     import asyncio
 
-    from ..execution.session import stop_on_signals, work_off
+    from ..execution.session import stop_on_signals
     from .eval_run import report
+    from .following import follow
 
     stop, codes = asyncio.Event(), list[int]()
     with stop_on_signals(stop):
-        for execution in await _executions(workspace, chosen):
-            done = await work_off(workspace, execution, stop=stop, concurrency=concurrency)
+        for execution in await _executions(project.records, chosen):
+            done = await follow(project, execution, stop, concurrency, quiet=as_json)
             codes.append(
-                await report(workspace, done, agent_errors_fail=False, as_json=as_json, stopped=stop.is_set())
+                await report(project, done, agent_errors_fail=False, as_json=as_json, stopped=stop.is_set())
             )
     return next((code for code in codes if code), 0)
 
 
-async def _executions(workspace: Workspace, chosen: dict[str, Any]) -> list[Execution]:
+async def _executions(records: Records, chosen: dict[str, Any]) -> list[Execution]:
     if "execution_id" in chosen:
-        return [await workspace.store.execution(chosen["execution_id"])]
-    runs = [await workspace.store.run(one) for one in chosen["run_ids"]]
+        return [await records.execution(chosen["execution_id"])]
+    runs = [await records.run(one) for one in chosen["run_ids"]]
     ids = dict.fromkeys(run.execution_id for run in runs)
-    return [await workspace.store.execution(one) for one in ids]
+    return [await records.execution(one) for one in ids]
 
 
 @app.command("cancel")
+@with_server
 def cancel_runs(
     wanted: RunsArgument = None,
     execution: ExecutionOption = None,
@@ -209,14 +213,15 @@ def cancel_runs(
     """Cancel runs that are waiting or running."""
 
     async def work() -> None:
-        async with project_at(config) as workspace:
-            count = await workspace.store.cancel(**await _chosen(workspace, wanted, execution))
+        async with project_at(config) as project:
+            count = await project.records.cancel(**await _chosen(project.records, wanted, execution))
         print_json({"cancelled": count}) if as_json else typer.echo(f"{count} cancelled.")
 
     run_async(work())
 
 
 @app.command("delete")
+@with_server
 def delete_runs(
     wanted: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of runs, or: last, last-failed.")],
     yes: YesOption = False,
@@ -226,16 +231,16 @@ def delete_runs(
     """Delete runs with all that was said in them."""
 
     async def work() -> None:
-        async with project_at(config) as workspace:
-            ids = (await _chosen(workspace, wanted, None))["run_ids"]
+        async with project_at(config) as project:
+            ids = (await _chosen(project.records, wanted, None))["run_ids"]
             confirm(f"Delete {len(ids)} run{'s' if len(ids) > 1 else ''}?", yes=yes)
-            count = await workspace.store.delete_runs(ids)
+            count = await project.records.delete_runs(ids)
         print_json({"deleted": count}) if as_json else typer.echo(f"{count} deleted.")
 
     run_async(work())
 
 
-async def run_id(workspace: Workspace, wanted: str) -> str:
+async def run_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` and ``last-failed`` stand for."""
     from ..files import ConfigError
     from ..storage.contract import Filters
@@ -243,19 +248,19 @@ async def run_id(workspace: Workspace, wanted: str) -> str:
     if wanted not in ("last", "last-failed"):
         return wanted
     chosen = [Filters()] if wanted == "last" else [Filters(outcome="fail"), Filters(outcome="error")]
-    found = [run for one in chosen for run in (await workspace.store.runs(one, limit=1)).items]
+    found = [run for one in chosen for run in (await records.runs(one, limit=1)).items]
     if not found:
         raise ConfigError("there are no runs yet" if wanted == "last" else "no run has failed or errored")
     return max(run.id for run in found)
 
 
-async def execution_id(workspace: Workspace, wanted: str) -> str:
+async def execution_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` stands for."""
     from ..files import ConfigError
 
     if wanted != "last":
-        return (await workspace.store.execution(wanted)).id
-    page = await workspace.store.executions(limit=1)
+        return (await records.execution(wanted)).id
+    page = await records.executions(limit=1)
     if not page.items:
         raise ConfigError("there are no executions yet")
     return page.items[0].id

@@ -9,7 +9,7 @@ import typer
 
 from . import definitions as shared
 from .loops import run_async
-from .opening import YesOption, project_at
+from .opening import YesOption, project_at, with_server, workspace_at
 from .options import ConfigOption, JsonOption
 from .output import fail, print_json
 
@@ -35,6 +35,7 @@ CasesOption = Annotated[str | None, typer.Option("--cases", help="A CSV or JSONL
 
 
 @app.command("list")
+@with_server
 def list_scenarios(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the scenarios."""
     shared.print_list("scenario", config, as_json, ("Scenario", "Tags", "Personas", "Judged by"), _row)
@@ -54,6 +55,7 @@ def _row(body: Any) -> tuple[str, ...]:
 
 
 @app.command("show")
+@with_server
 def show_scenario(
     name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
@@ -62,6 +64,7 @@ def show_scenario(
 
 
 @app.command("create")
+@with_server
 def create_scenario(
     name: shared.NewNameOption = None,
     instructions: InstructionsOption = None,
@@ -84,6 +87,7 @@ def create_scenario(
 
 
 @app.command("update")
+@with_server
 def update_scenario(
     scenario: shared.NameArgument,
     name: shared.NewNameOption = None,
@@ -107,6 +111,7 @@ def update_scenario(
 
 
 @app.command("delete")
+@with_server
 def delete_scenario(
     name: shared.NameArgument,
     yes: YesOption = False,
@@ -131,7 +136,7 @@ def import_scenarios(
         from .apply import print_changes
 
         documents = _read_lines(file)
-        async with project_at(config) as workspace:
+        async with workspace_at(config) as workspace:
             changes = await apply_documents(workspace, documents, dry_run=dry_run)
         print_changes(changes, applied=not dry_run, as_json=as_json)
 
@@ -170,6 +175,7 @@ def _read_lines(file: Path) -> list[Document]:
 
 
 @app.command("export")
+@with_server
 def export_scenarios(
     file: Annotated[Path, typer.Argument(help="The JSONL file to write; - writes to stdout.")],
     tag: TagOption = None,
@@ -184,8 +190,8 @@ def export_scenarios(
         from ..execution.applying import stock_of
         from ..project.planning import export_documents
 
-        async with project_at(config) as workspace:
-            documents = export_documents(await stock_of(workspace))
+        async with project_at(config) as project:
+            documents = export_documents(await stock_of(project.records))
         wanted = [
             d.body
             for d in documents

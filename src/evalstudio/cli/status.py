@@ -10,50 +10,75 @@ import typer
 from .db import place_of
 from .executions import counts_text
 from .loops import run_async
-from .opening import config_at_hand, project_at
+from .opening import client_at, config_at_hand, server_url, workspace_at
 from .options import ConfigOption, JsonOption
 from .output import print_json, printable
+from .projects import RemoteProject
 from .runs import plain, when
 
 if TYPE_CHECKING:
     from ..execution.workspace import Workspace
+    from ..storage.contract import Records
 
 
 def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show the project at a glance."""
-    path = config_at_hand(config)
-    place = str(path.resolve())
+    url = server_url(config)
 
-    async def work() -> None:
-        async with project_at(path) as workspace:
-            found = await _status(workspace, place)
-        if as_json:
-            print_json(found)
-        else:
-            _print(found)
+    async def work() -> dict[str, Any]:
+        if url is not None:
+            async with client_at(url) as client:
+                return await _status_there(RemoteProject(client))
+        path = config_at_hand(config)
+        async with workspace_at(path) as workspace:
+            return await _status_here(workspace, str(path.resolve()))
 
-    run_async(work())
+    found = run_async(work())
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
 
 
-async def _status(workspace: Workspace, path: str) -> dict[str, Any]:
-    from ..execution.applying import stock_of
-    from ..project.documents import KINDS, PLURALS
+async def _status_here(workspace: Workspace, path: str) -> dict[str, Any]:
     from ..version import __version__
 
-    stock = await stock_of(workspace)
-    config = workspace.config
-    last = (await workspace.store.executions(limit=1)).items
-    llm = config.llm_settings
+    config, llm = workspace.config, workspace.config.llm_settings
     return {
         "version": __version__,
         "name": config.name or workspace.folder.name,
         "config": path,
         "storage": {"type": config.storage.type, "place": place_of(config.storage, workspace.folder)},
-        "definitions": {
-            plural: len(stock.of_kind(kind)) for plural, kind in zip(PLURALS, KINDS, strict=True)
-        },
         "plugins": [plugin.to_json() for plugin in workspace.registry.plugins],
         "models": None if llm is None else {"provider": llm.provider, **plain(llm.models)},
+        **await _held(workspace.store),
+    }
+
+
+async def _status_there(project: RemoteProject) -> dict[str, Any]:
+    client = project.client
+    about, models = await client.status(), await client.call("GET", "/api/llm/providers")
+    provider = next((one["name"] for one in models["items"] if one["isDefault"]), None)
+    return {
+        "version": about["version"],
+        "name": about["name"] or "unnamed",
+        "server": client.url,
+        "storage": {"type": about["storage"], "place": "on the server"},
+        "plugins": await client.call("GET", "/api/plugins"),
+        "models": None if models["models"] is None else {"provider": provider, **models["models"]},
+        **await _held(project.records),
+    }
+
+
+async def _held(records: Records) -> dict[str, Any]:
+    """How much is defined, and what ran last."""
+    from ..execution.applying import stock_of
+    from ..project.documents import PLURALS
+
+    stock = await stock_of(records)
+    last = (await records.executions(limit=1)).items
+    return {
+        "definitions": {plural: len(stock.of_kind(kind)) for plural, kind in PLURALS.items()},
         "lastExecution": plain(last[0]) if last else None,
     }
 
@@ -70,7 +95,7 @@ def _print(found: dict[str, Any]) -> None:
     told = "none (llmSettings)" if models is None else ", ".join(f"{k} {v}" for k, v in models.items() if v)
     last = found["lastExecution"]
     rows = {
-        "Project": f"{found['name']} ({_near(found['config'])})",
+        "Project": f"{found['name']} ({found.get('server') or _near(found['config'])})",
         "Storage": f"{found['storage']['type']}, {_near(found['storage']['place'])}",
         "Definitions": definitions,
         "Plugins": plugins,

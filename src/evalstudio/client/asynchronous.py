@@ -22,7 +22,7 @@ from ..project.entities import (
     StoredScenario,
 )
 from ..version import __version__
-from .errors import raise_refusal
+from .errors import raise_refusal, read_limited
 from .shelves import AsyncShelf
 
 if TYPE_CHECKING:
@@ -79,9 +79,13 @@ class AsyncClient:
         repetitions: int | None = None,
         labels: Mapping[str, Any] | None = None,
         key: str | None = None,
+        **more: Any,
     ) -> Execution:
-        """Start an eval. The same ``key`` given again starts nothing new."""
-        body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {})}
+        """Start an eval, or the part of it that ``scenarioIds``, ``connectorIds`` or ``lastFailed`` name.
+
+        The same ``key`` given again starts nothing new.
+        """
+        body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {}), **more}
         answer = await self.call("POST", "/api/executions", body=body, key=key)
         return Execution.model_validate(answer)
 
@@ -111,9 +115,10 @@ class AsyncClient:
         """Every run that fits: ``executionId``, ``status``, ``outcome``, ``scenarioId``, …"""
         return [RunSummary.model_validate(item) async for item in self.pages("/api/runs", filters)]
 
-    async def run(self, run_id: str) -> Run:
+    async def run(self, run_id: str, *, attempt: int | None = None) -> Run:
         """A run with all that was said and its whole output."""
-        return Run.model_validate(await self.call("GET", f"/api/runs/{run_id}"))
+        found = await self.call("GET", f"/api/runs/{run_id}", query={"attempt": attempt})
+        return Run.model_validate(found)
 
     async def score(self, given: Mapping[str, Any], config: Mapping[str, Any]) -> Json:
         """Score one recorded response."""
@@ -174,7 +179,7 @@ class AsyncClient:
         headers = {"Idempotency-Key": key, "If-Match": if_match}
         async with self._request(method, path, query=query, body=body, headers=headers) as response:
             await raise_refusal(response)
-            content = await response.read()
+            content = await read_limited(response)
             return orjson.loads(content) if content else None
 
     def _request(
@@ -192,7 +197,9 @@ class AsyncClient:
             more["data"] = orjson.dumps(body)
             given["Content-Type"] = "application/json"
         params = {name: str(value) for name, value in (query or {}).items() if value is not None}
-        return self._session().request(method, self.url + path, params=params, headers=given, **more)
+        return self._session().request(
+            method, self.url + path, params=params, headers=given, allow_redirects=False, **more
+        )
 
     def _session(self) -> ClientSession:
         if self._http is None or self._http.closed:

@@ -12,16 +12,16 @@ from ..storage import contract
 from .workspace import Workspace
 
 
-async def stock_of(workspace: Workspace) -> Stock:
+async def stock_of(records: contract.Records) -> Stock:
     """What the project holds now."""
-    return take_stock({kind: await _all(workspace, kind) for kind in KINDS})
+    return take_stock({kind: await _all(records, kind) for kind in KINDS})
 
 
-async def _all(workspace: Workspace, kind: Kind) -> list[Any]:
+async def _all(records: contract.Records, kind: Kind) -> list[Any]:
     found: list[Any] = []
     cursor: str | None = None
     while True:
-        page = await workspace.store.list_of(kind, cursor=cursor, limit=500)
+        page = await records.list_of(kind, cursor=cursor, limit=500)
         found += page.items
         cursor = page.cursor
         if cursor is None:
@@ -39,7 +39,7 @@ async def apply_documents(
     workspace: Workspace, documents: Sequence[Document], *, prune: bool = False, dry_run: bool = False
 ) -> list[Change]:
     """Make the project match these definitions; says what changed, or would."""
-    stock = await stock_of(workspace)
+    stock = await stock_of(workspace.store)
     changes = plan_changes(stock, documents, workspace.surroundings(), prune=prune)
     if not dry_run:
         await carry_out(workspace, stock, changes)

@@ -36,20 +36,18 @@ def find(stock: Stock, kind: Kind, wanted: str) -> Document:
 
 async def create(workspace: Workspace, kind: Kind, given: Marked) -> Any:
     """Keep a new definition; answers it as it is kept."""
-    stock = await stock_of(workspace)
-    document = _read(stock, kind, given)
+    stock = await stock_of(workspace.store)
+    document = read_given(stock, kind, given)
     if document.key in stock.documents:
         raise NameTaken(kind, stock.documents[document.key].name)
     return await _keep(workspace, stock, document)
 
 
 async def update(workspace: Workspace, kind: Kind, wanted: str, given: Marked) -> Any:
-    """Change the given fields of a definition, and leave the others; null takes a field out."""
-    stock = await stock_of(workspace)
+    """Change the given fields of a definition, and leave the others."""
+    stock = await stock_of(workspace.store)
     known = find(stock, kind, wanted)
-    fields = {**known.shown().body, **cast(dict[str, Any], given.data)}
-    body = {key: item for key, item in fields.items() if item is not None}
-    document = _read(stock, kind, replace(given, data=body))
+    document = changed(stock, known, given)
     if document.key != known.key:
         if document.key in stock.documents:
             raise NameTaken(kind, stock.documents[document.key].name)
@@ -60,13 +58,20 @@ async def update(workspace: Workspace, kind: Kind, wanted: str, given: Marked) -
 
 async def delete(workspace: Workspace, kind: Kind, wanted: str) -> str:
     """Delete a definition; answers its name."""
-    stock = await stock_of(workspace)
+    stock = await stock_of(workspace.store)
     known = find(stock, kind, wanted)
     await workspace.store.delete(kind, stock.entity(known.key).id)
     return known.name
 
 
-def _read(stock: Stock, kind: Kind, given: Marked) -> Document:
+def changed(stock: Stock, known: Document, given: Marked) -> Document:
+    """A definition with the given fields put over its own; null takes a field out."""
+    fields = {**known.shown().body, **cast(dict[str, Any], given.data)}
+    body = {key: item for key, item in fields.items() if item is not None}
+    return read_given(stock, known.kind, replace(given, data=body))
+
+
+def read_given(stock: Stock, kind: Kind, given: Marked) -> Document:
     """A definition in the form files have; what it refers to may also be given by id."""
     names = {entity.id: entity.name for entity in stock.entities.values()}
     body: Any = given.data

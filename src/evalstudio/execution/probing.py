@@ -16,7 +16,7 @@ _OWN = set(Stored.model_fields)
 
 async def probe(workspace: Workspace, name: str) -> ConnectorCheck:
     """Call the agent behind a connector once, without trying again."""
-    stock = await stock_of(workspace)
+    stock = await stock_of(workspace.store)
     kept = stock.entity(find(stock, "connector", name).key)
     fields = kept.model_dump(by_alias=True, exclude=_OWN)
     box = workspace.surroundings().box

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..project.entities import Execution, RunSummary
 from ..reporting.statistics import RunFacts
-from ..storage.contract import Filters
+from ..storage.contract import Filters, Records
 from .processor import Processor
 from .workspace import Workspace
 
@@ -53,11 +53,11 @@ async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> Non
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def all_runs(workspace: Workspace, filters: Filters) -> AsyncIterator[RunSummary]:
+async def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
     """Every run that fits, page by page."""
     cursor: str | None = None
     while True:
-        page = await workspace.store.runs(filters, cursor=cursor, limit=500)
+        page = await records.runs(filters, cursor=cursor, limit=500)
         for run in page.items:
             yield run
         cursor = page.cursor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..conversation.definitions import Case
@@ -16,7 +16,8 @@ from ..project.entities import (
     StoredScenario,
 )
 from ..project.validation import InvalidDefinition, check_connector, check_scenario
-from ..storage.contract import NewRun, Once, Snapshot
+from ..storage.contract import Filters, NewRun, Once, Records, Snapshot
+from .session import all_runs
 from .workspace import Workspace
 
 MOST_RUNS = 1_000_000
@@ -62,6 +63,25 @@ async def order_of(
     usual = workspace.config.defaults.repetitions or 1
     own = wanted.repetitions if wanted.repetitions != _one_time else usual
     return Order(scenarios, chosen, repetitions or own, wanted)
+
+
+async def only_failed(records: Records, order: Order) -> Order:
+    """The part of an order that did not pass in the last execution of its eval."""
+    assert order.eval is not None
+    name = order.eval.name
+    page = await records.executions(Filters(eval_id=order.eval.id), limit=1)
+    if not page.items:
+        raise ConfigError(f'"{name}" has not been run yet, so nothing has failed')
+    subjects = frozenset(
+        [
+            (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
+            async for run in all_runs(records, Filters(execution_id=page.items[0].id))
+            if run.result is None or run.result.outcome != "pass"
+        ]
+    )
+    if not subjects:
+        raise ConfigError(f'everything passed in the last execution of "{name}"; nothing to run again')
+    return replace(order, only_subjects=subjects)
 
 
 def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:

@@ -9,8 +9,9 @@ from sqlalchemy import insert, select
 
 from ..project.entities import iso, new_id
 from .columns import short_key
-from .contract import Filters, Page
+from .contract import Filters, Once, Page
 from .errors import NotFound
+from .idempotency import known_target, remember
 from .json_lines import HasJson
 from .lists import in_period, paged
 from .rows import AnyRow, moment_of
@@ -37,9 +38,12 @@ def _key(value: object) -> str | None:
     return None if value is None else short_key(str(value))
 
 
-def keep_evaluation(unit: Unit, row: dict[str, Any]) -> str:
+def keep_evaluation(unit: Unit, row: dict[str, Any], once: Once | None) -> str:
+    if (target := known_target(unit, once)) is not None:
+        return target
     if not (unit.again and _has(unit, row["id"])):
         unit.add(evaluations, row)
+        remember(unit, once, row["id"])
     return row["id"]
 
 
@@ -80,11 +84,18 @@ def _summary(row: AnyRow) -> dict[str, Any]:
 
 
 def add_feedback(
-    unit: Unit, identity: str, body: Mapping[str, Any], run_id: str | None, evaluation_id: str | None
+    unit: Unit,
+    identity: str,
+    body: Mapping[str, Any],
+    run_id: str | None,
+    evaluation_id: str | None,
+    once: Once | None,
 ) -> dict[str, Any]:
     if (run_id is None) == (evaluation_id is None):
         raise ValueError("feedback is on a run or on an evaluation, one of the two")
-    if unit.again and (row := _feedback_row(unit, identity)) is not None:
+    if (target := known_target(unit, once)) is not None:
+        identity = target
+    if (target or unit.again) and (row := _feedback_row(unit, identity)) is not None:
         return _shown(row)
     table, wanted = (runs, run_id) if run_id is not None else (evaluations, evaluation_id)
     if unit.connection.execute(select(table.c.id).where(table.c.id == wanted)).first() is None:
@@ -94,6 +105,8 @@ def add_feedback(
             id=identity, run_id=run_id, evaluation_id=evaluation_id, created=now_ms(), body=dict(body)
         )
     )
+    if target is None:
+        remember(unit, once, identity)
     row = _feedback_row(unit, identity)
     assert row is not None
     return _shown(row)

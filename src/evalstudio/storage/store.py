@@ -43,6 +43,7 @@ from .contract import (
     Tally,
     TurnRecord,
 )
+from .idempotency import known_target
 from .json_lines import HasJson
 from .snapshots import Bodies
 from .transaction import Unit, now_ms
@@ -259,9 +260,13 @@ class SqlStore(Store):
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
         await self.save_evaluation(result)
 
-    async def save_evaluation(self, result: HasJson | Mapping[str, Any]) -> str:
+    async def save_evaluation(self, result: HasJson | Mapping[str, Any], *, once: Once | None = None) -> str:
         row = recordings.evaluation_row(result)
-        return await self._write(lambda unit: recordings.keep_evaluation(unit, row))
+        return await self._write(lambda unit: recordings.keep_evaluation(unit, row, once))
+
+    async def made_by(self, once: Once) -> str | None:
+        """The id of what the same request made before."""
+        return await self._read(lambda unit: known_target(unit, once))
 
     async def evaluation(self, wanted: str) -> dict[str, Any]:
         return await self._read(lambda unit: recordings.get_evaluation(unit, wanted))
@@ -272,11 +277,16 @@ class SqlStore(Store):
         return await self._read(lambda unit: recordings.list_evaluations(unit, filters, cursor, limit))
 
     async def add_feedback(
-        self, body: Mapping[str, Any], *, run_id: str | None = None, evaluation_id: str | None = None
+        self,
+        body: Mapping[str, Any],
+        *,
+        run_id: str | None = None,
+        evaluation_id: str | None = None,
+        once: Once | None = None,
     ) -> dict[str, Any]:
         identity = new_id()
         return await self._write(
-            lambda unit: recordings.add_feedback(unit, identity, body, run_id, evaluation_id)
+            lambda unit: recordings.add_feedback(unit, identity, body, run_id, evaluation_id, once)
         )
 
     async def feedback(

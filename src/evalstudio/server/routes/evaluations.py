@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from ...evaluators.aggregate import Outcome
 from ...evaluators.records import EvaluationInput
 from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
-from ...storage.contract import Filters
+from ...storage.contract import Filters, Once
 from ..bodies import JsonRoute
 from ..errors import refusals
 from ..paging import PagingDep, PeriodDep
@@ -25,6 +25,7 @@ from ..shapes.scoring import (
     ScoringConfig,
 )
 from ..studio import Studio, StudioDep
+from ..versions import OnceDep
 
 router = APIRouter(prefix="/evaluations", tags=["evaluations"], route_class=JsonRoute)
 
@@ -50,22 +51,24 @@ async def list_evaluations(
 
 
 @router.post("", operation_id="createEvaluation", status_code=201, responses=refusals(413, 415))
-async def create(studio: StudioDep, body: ScoreOne) -> EvaluationResultJson:
+async def create(studio: StudioDep, body: ScoreOne, once: OnceDep) -> EvaluationResultJson:
     """Score one recorded response and keep the result."""
-    return await _score(studio, _runner(studio, body.config), body.input)
+    return await _score(studio, _runner(studio, body.config), body.input, once)
 
 
 @router.post("/batch", operation_id="createEvaluations", status_code=201, responses=refusals(413, 415))
-async def create_many(studio: StudioDep, body: ScoreMany) -> Scored:
+async def create_many(studio: StudioDep, body: ScoreMany, once: OnceDep) -> Scored:
     """Score recorded responses with the same evaluators and keep the results."""
     runner = _runner(studio, body.config)
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def score(record: EvaluationInput) -> EvaluationResultJson:
+    async def score(place: int, record: EvaluationInput) -> EvaluationResultJson:
+        own = Once(f"{once.key} {place}", once.fingerprint) if once else None
         async with room:
-            return await _score(studio, runner, record)
+            return await _score(studio, runner, record, own)
 
-    return Scored.model_construct(items=await asyncio.gather(*map(score, body.inputs)))
+    scored = await asyncio.gather(*(score(place, record) for place, record in enumerate(body.inputs)))
+    return Scored.model_construct(items=scored)
 
 
 @router.get("/{id}", operation_id="getEvaluation", responses=refusals(404))
@@ -85,7 +88,12 @@ def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
     )
 
 
-async def _score(studio: Studio, runner: EvaluationRunner, record: EvaluationInput) -> EvaluationResultJson:
-    result: AggregatedEvaluationResult = await runner.run(record)
-    kept = await studio.store.evaluation(await studio.store.save_evaluation(result))
-    return cast(EvaluationResultJson, kept)
+async def _score(
+    studio: Studio, runner: EvaluationRunner, record: EvaluationInput, once: Once | None
+) -> EvaluationResultJson:
+    """Score and keep; what was scored under the same key is not paid for again."""
+    known = await studio.store.made_by(once) if once else None
+    if known is None:
+        result: AggregatedEvaluationResult = await runner.run(record)
+        known = await studio.store.save_evaluation(result, once=once)
+    return cast(EvaluationResultJson, await studio.store.evaluation(known))

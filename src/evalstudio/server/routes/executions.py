@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
-from ...execution.starting import Order, order_of, start_execution
+from ...execution.starting import Order, only_failed, order_of, start_execution
 from ...project.entities import Execution, ExecutionStatus, StoredConnector, StoredEval
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -57,6 +57,8 @@ async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> Or
     if body.connector_ids is not None:
         chosen = [await _connector(studio, one) for one in dict.fromkeys(body.connector_ids)]
         order = replace(order, connectors=chosen)
+    if body.last_failed:
+        order = await only_failed(studio.store, order)
     return replace(order, trigger=body.trigger, labels=body.labels)
 
 

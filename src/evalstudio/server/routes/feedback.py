@@ -13,6 +13,7 @@ from ..shapes.base import Identity
 from ..shapes.pages import FeedbackPage
 from ..shapes.scoring import Feedback, NewFeedback
 from ..studio import StudioDep
+from ..versions import OnceDep
 
 router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
 
@@ -33,8 +34,10 @@ async def list_feedback(
 
 
 @router.post("", operation_id="createFeedback", status_code=201, responses=refusals(404, 413, 415))
-async def create_feedback(studio: StudioDep, body: NewFeedback) -> Feedback:
+async def create_feedback(studio: StudioDep, body: NewFeedback, once: OnceDep) -> Feedback:
     """Say something about a run or an evaluation."""
     said = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"run_id", "evaluation_id"})
-    kept = await studio.store.add_feedback(said, run_id=body.run_id, evaluation_id=body.evaluation_id)
+    kept = await studio.store.add_feedback(
+        said, run_id=body.run_id, evaluation_id=body.evaluation_id, once=once
+    )
     return Feedback.model_validate(kept)

@@ -28,6 +28,9 @@ class StartExecution(Shape):
         default=None, max_length=100, description="These connectors instead of its own"
     )
     repetitions: Repetitions | None = Field(default=None, description="Instead of the eval's own")
+    last_failed: bool = Field(
+        default=False, description="Only what did not pass in the last execution of the eval"
+    )
     trigger: Annotated[str, StringConstraints(max_length=100)] = "api"
     labels: Labels = Field(
         default_factory=dict[str, Any],

@@ -2,6 +2,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useMemo, useRef } from 'react';
 import { LOOKS, OutcomeBadge } from '../../parts/OutcomeBadge';
+import { aimAt } from './aiming';
 import { MessageView } from './MessageView';
 import classes from './Run.module.css';
 import { keyOf, type Result, standingOfResult, type Turn, titleOf } from './results';
@@ -38,7 +39,7 @@ export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
   useEffect(() => {
     if (!goTo) return;
     const index = rows.findIndex((row) => row.kind === 'turn' && row.turn === goTo.turn);
-    if (index >= 0) list.scrollToIndex(index, { align: 'start' });
+    if (index >= 0) return aimAt(list, index);
   }, [goTo]);
 
   return (

@@ -1,0 +1,102 @@
+"""A server's lists in the words of a store: what commands read of a project elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+from ..project.entities import Execution, Run, RunSummary
+from ..project.planning import STORED
+from ..storage.contract import AnyStored, DefinitionKind, Filters, Page
+from .asynchronous import AsyncClient
+from .errors import ServerError
+
+E = TypeVar("E", bound=BaseModel)
+
+_LARGEST_PAGE = 500
+_NONE = Filters()
+
+
+class RemoteRecords:
+    """The definitions, executions and runs of a server."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def list_of(
+        self, kind: DefinitionKind, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[AnyStored]:
+        page = await self._page(f"/api/{kind}s", STORED[kind], filters, cursor, limit)
+        return cast(Page[AnyStored], page)
+
+    async def execution(self, wanted: str) -> Execution:
+        return await self._client.execution(wanted)
+
+    async def executions(
+        self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[Execution]:
+        return await self._page("/api/executions", Execution, filters, cursor, limit)
+
+    async def run(self, wanted: str, *, attempt: int | None = None) -> Run:
+        return await self._client.run(wanted, attempt=attempt)
+
+    async def runs(
+        self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
+    ) -> Page[RunSummary]:
+        return await self._page("/api/runs", RunSummary, filters, cursor, limit)
+
+    async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
+        return await self._affected("cancel", execution_id, run_ids)
+
+    async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
+        return await self._affected("retry", execution_id, run_ids)
+
+    async def delete_execution(self, wanted: str) -> int:
+        count = (await self.execution(wanted)).counts.total
+        await self._client.call("DELETE", f"/api/executions/{wanted}")
+        return count
+
+    async def delete_runs(self, run_ids: Sequence[str]) -> int:
+        return sum([await self._did("DELETE", f"/api/runs/{one}") for one in run_ids])
+
+    async def _affected(self, verb: str, execution_id: str | None, run_ids: Sequence[str] | None) -> int:
+        if execution_id is not None:
+            return (await self._client.call("POST", f"/api/executions/{execution_id}/{verb}"))["count"]
+        return sum([await self._did("POST", f"/api/runs/{one}/{verb}") for one in run_ids or ()])
+
+    async def _did(self, method: Any, path: str) -> bool:
+        """Whether it could be done to this run; one in another state is left as it is."""
+        try:
+            await self._client.call(method, path)
+        except ServerError as error:
+            if error.status != 409:
+                raise
+            return False
+        return True
+
+    async def _page(
+        self, path: str, shape: type[E], filters: Filters, cursor: str | None, limit: int
+    ) -> Page[E]:
+        """As many as are wanted, in as many requests as the server needs for them."""
+        items: list[E] = []
+        while True:
+            query = {**_query(filters), "cursor": cursor, "limit": min(limit - len(items), _LARGEST_PAGE)}
+            page = await self._client.call("GET", path, query=query)
+            items += [shape.model_validate(item) for item in page["items"]]
+            cursor = page["cursor"]
+            if cursor is None or len(items) >= limit:
+                return Page(items, cursor)
+
+
+def _query(filters: Filters) -> Mapping[str, str]:
+    """The filters that are set, as the API spells them."""
+    found: dict[str, str] = {}
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if isinstance(value, str):
+            first, *rest = field.name.split("_")
+            found[first + "".join(part.title() for part in rest)] = value
+    return found

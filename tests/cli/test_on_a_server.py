@@ -1,0 +1,161 @@
+"""The commands against a server instead of a project of one's own: ``--server URL``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Typed
+from tests.support.api_server import ServerProcess
+from tests.support.command_line import COMMAND
+from tests.support.projects import apply_project, make_project, scripted
+
+TOKEN = "a-token-that-is-long-enough-to-be-one"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    config = make_project(
+        tmp_path_factory.mktemp("served"),
+        [scripted("Greets", "hello"), scripted("Misses", "bye", pattern="zzz"), scripted("Breaks", "break")],
+    )
+    apply_project(config)
+    served = ServerProcess(config, env={"EVALSTUDIO_TOKEN": TOKEN})
+    served.wait_ready()
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def there(server: ServerProcess, typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Type a command in an empty folder, with the server named by the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALSTUDIO_TOKEN", TOKEN)
+    monkeypatch.setenv("EVALSTUDIO_SERVER", server.url)
+    return typed
+
+
+def told(there: Typed, *arguments: str) -> Any:
+    return there(*arguments, "--json").data
+
+
+def test_an_eval_is_run_there_and_looked_at_from_here(there: Typed) -> None:
+    out = there("eval", "run", "--label", "branch=main", code=1).out
+    assert "3 runs: 1 passed, 1 failed, 1 errored (1 agent)" in out
+    assert "zzz" in out
+
+    out = there("eval", "run", "all", "--only", "greets", "--repeat", "2", "--connector", "agent", code=0).out
+    assert "2 runs: 2 passed" in out
+
+    first = told(there, "execution", "list")["items"][1]
+    assert (first["trigger"], first["labels"]) == ("cli", {"branch": "main"})
+    out = there("run", "list", "--execution", first["id"], "--outcome", "fail").out
+    assert "Misses" in out
+    assert "Greets" not in out
+    out = there("run", "show", "last-failed").out
+    assert "the agent broke" in out or "zzz" in out
+
+
+def test_only_what_failed_is_run_again(there: Typed) -> None:
+    there("eval", "run", code=1)
+    out = there("eval", "run", "--last-failed", code=1).out
+    assert "2 runs: 0 passed, 1 failed, 1 errored" in out
+    there("eval", "run", "--only", "Greets")
+    err = there("eval", "run", "--last-failed", code=2).err
+    assert "everything passed in the last execution" in err
+
+
+def test_errored_runs_are_retried_there(there: Typed) -> None:
+    there("eval", "run", "--only", "Breaks", code=3)
+    out = there("run", "retry", "last", code=3).out
+    assert "1 errored" in out
+    assert told(there, "run", "show", "last")["attempt"] == 2
+    assert told(there, "run", "retry", "last", "--queue-only") == {"queued": 1}
+
+
+def test_what_is_defined_there_is_changed_from_here(there: Typed) -> None:
+    there("persona", "create", "--name", "Bo", "--description", "in a hurry", "--header", "X-Key: hush")
+    there("scenario", "create", "--name", "New", "--say", "hi", "--persona", "bo", "--evaluator", "latency")
+    shown = told(there, "scenario", "show", "new")
+    assert shown["personaIds"] == [told(there, "persona", "show", "Bo")["id"]]
+    there("persona", "update", "Bo", "--name", "Bob", "--wants", "a table")
+    bob = told(there, "persona", "show", "Bob")
+    assert (bob["description"], bob["wants"]) == ("in a hurry", "a table")
+    assert bob["headers"] == {"X-Key": "********"}
+    err = there("persona", "delete", "Bob", "--yes", code=2).err
+    assert "in use" in err or "New" in err
+    there("scenario", "delete", "New", "--yes")
+    assert told(there, "persona", "delete", "Bob", "--yes") == {"deleted": "Bob"}
+    err = there("scenario", "create", "--name", "Odd", "--say", "hi", "--evaluator", "regexx", code=2).err
+    assert "did you mean regex" in err
+
+
+def test_the_project_and_its_agents_are_seen(there: Typed) -> None:
+    out = there("status").out
+    assert "test (http://127.0.0.1:" in out
+    assert "3 scenarios" in out
+    assert told(there, "connector", "test", "agent")["success"]
+    assert "test-agent" in {one["type"] for one in told(there, "connector", "types")}
+    out = there("export").out
+    assert "name: Greets" in out
+
+
+def test_runs_and_executions_are_cleared_away(there: Typed) -> None:
+    there("eval", "run", "--only", "Greets", "--repeat", "2")
+    assert told(there, "run", "delete", "last", "--yes") == {"deleted": 1}
+    assert told(there, "execution", "delete", "last", "--yes") == {"deleted": 1}
+    assert told(there, "execution", "cancel", "last") == {"cancelled": 0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "says"),
+    [
+        (["status"], {"EVALSTUDIO_TOKEN": "wrong"}, "token"),
+        (["status", "--server", "http://127.0.0.1:9"], {}, "cannot be reached"),
+        (["status", "--server", "somewhere"], {}, "takes an address such as"),
+        (["run", "show", "nowhere"], {}, "nowhere"),
+        (["run", "list", "-c", "x.json"], {}, "exclude each other"),
+        (["eval", "run", "--record", "x"], {}, "--record"),
+        (["eval", "run", "nightly"], {}, 'there is no eval called "nightly"'),
+        (["eval", "run", "--only", "nightly"], {}, 'there is no scenario called "nightly"'),
+    ],
+)
+def test_what_is_wrong_is_said_with_exit_code_2(
+    there: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    variables: dict[str, str],
+    says: str,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    err = there(*arguments, code=2).err
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_stopping_here_leaves_it_running_there(server: ServerProcess, there: Typed, tmp_path: Path) -> None:
+    there("scenario", "create", "--name", "Slow", "--say", "wait=20", "--evaluator", "regex={pattern: echo}")
+    there("eval", "create", "--name", "slow", "--scenario", "Slow", "--connector", "agent")
+    running = subprocess.Popen(
+        [COMMAND, "eval", "run", "slow"],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    while told(there, "execution", "list")["items"][0]["status"] != "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)
+    assert (running.returncode, "the server goes on" in err) == (130, True), err
+    assert told(there, "execution", "show", "last")["execution"]["status"] == "running"
+    assert told(there, "execution", "cancel", "last") == {"cancelled": 1}
