@@ -25,7 +25,8 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
-	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile tests/e2e
+	@$(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/e2e
 
 parts:
 	@scripts/test-parts

@@ -91,7 +91,7 @@ async def _ours(folder: Path) -> tuple[float, list[float]]:
         done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=AT_ONCE)
         spent = time.perf_counter() - start
         assert done.counts.passed == RUNS
-        runs = [run async for run in all_runs(workspace, Filters(execution_id=execution.id))]
+        runs = [run async for run in all_runs(workspace.store, Filters(execution_id=execution.id))]
         return spent, [run.latency_ms or 0.0 for run in runs]
 
 

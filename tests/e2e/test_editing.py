@@ -171,7 +171,7 @@ def test_what_the_server_refuses_is_shown_where_it_belongs(site: Site, page: Pag
     page.get_by_role("button", name="Add script message").click()
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_text("must not be blank", exact=True)).to_be_visible()
-    expect(page.get_by_text("message 1 of the script is blank", exact=True)).to_be_visible()
+    expect(page.get_by_text("a message of the script must not be blank", exact=True)).to_be_visible()
     field(page, "Name").fill("Odd")
     expect(page.get_by_text("must not be blank", exact=True)).to_have_count(0)
     field(page, "Script message 1").fill("hello")

@@ -115,6 +115,11 @@ def test_scenarios_are_found_by_words_and_tags(site: Site, spare: Any, page: Pag
     field(page, "Search scenarios").fill("")
     choose(page, "Only with these tags", "polite")
     expect(rows).to_have_count(1)
+    rows.get_by_role("link").first.click()
+    page.get_by_role("heading", level=1, name="Greets the guest").wait_for()
+    page.go_back()
+    expect(page).to_have_url(f"{site.url}/scenarios?tags=polite")
+    expect(rows).to_have_count(1)
 
 
 def test_thousands_of_scenarios_scroll(site: Site, page: Page) -> None:

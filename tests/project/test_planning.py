@@ -173,7 +173,7 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -
             "script: ['{{x}}']\n    cases: [{name: c, vars: {y: 1}}]",
             'case "c": {{x}} has no value',
         ),
-        ("script: [hi]", "script: [hi]\n    maxMessages: 1", "maxMessages leaves no room"),
+        ("script: [hi]", "script: [hi]\n    maxMessages: 1", "maxMessages: leaves no room"),
     ],
 )
 def test_what_does_not_fit_here_is_told_with_its_line(

@@ -206,7 +206,7 @@ class TestMistakesAreNamedByFileAndLine:
                 "script: [a,\n    5]",
                 'a.yaml:6: scenario "S": script[1]: expected text, found 5; put it in quotes',
             ),
-            ("script: ['']", "script: message 1 of the script is blank"),
+            ("script: ['']", "script[0]: a message of the script must not be blank"),
             ("cases: [{vars: [1]}]", "cases[0].vars: expected named settings, found [1]"),
             ("cases: 5", "cases: expected a list, found 5"),
             ("messages: [{role: user, content: 5}]", "messages[0].content: expected text, found 5"),

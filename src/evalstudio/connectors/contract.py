@@ -127,6 +127,7 @@ class ConnectorDefinition:
     description: str = ""
     config: ConfigShape = field(default_factory=lambda: ConfigShape(None))
     module: str = ""
+    needs_address: bool = False
     test_hook: Hook | None = None
     setup_hook: Hook | None = None
     state_hook: Hook | None = None
@@ -170,8 +171,12 @@ def define_connector(
     label: str | None = None,
     description: str | None = None,
     config: type[BaseModel] | Schema | None = None,
+    needs_address: bool = False,
 ) -> Callable[[Invoke], ConnectorDefinition]:
-    """Make a connector of a function. What is not given is read off the function itself."""
+    """Make a connector of a function. What is not given is read off the function itself.
+
+    With ``needs_address`` a connector of this type is refused without a ``baseUrl``.
+    """
     names = locals_of_caller()
 
     def define(function: Invoke) -> ConnectorDefinition:
@@ -184,6 +189,7 @@ def define_connector(
             description=description or first_paragraph(function),
             config=ConfigShape(shape),
             module=function.__module__,
+            needs_address=needs_address,
         )
 
     return define

@@ -66,7 +66,7 @@ class HttpConfig(RemoteConfig):
         )
 
 
-@define_connector(type="http", label="HTTP Endpoint")
+@define_connector(type="http", label="HTTP Endpoint", needs_address=True)
 async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
     """Sends each message to an HTTP endpoint as JSON and reads the reply from its answer."""
     from .exchange import exchange

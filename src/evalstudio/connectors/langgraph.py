@@ -29,7 +29,7 @@ class LangGraphConfig(RemoteConfig):
     configurable: dict[str, Any] = Field(default={}, description="Passed to the graph as config.configurable")
 
 
-@define_connector(type="langgraph", label="LangGraph Server")
+@define_connector(type="langgraph", label="LangGraph Server", needs_address=True)
 async def langgraph_agent(ctx: ConnectorContext[LangGraphConfig]) -> ConnectorResponse:
     """Talks to a graph on a LangGraph server, each run on a thread of its own."""
     from .exchange import exchange

@@ -34,7 +34,7 @@ class OpenAIConfig(RemoteConfig):
         return {"model": self.model, "messages": said, **given, **self.extra_body}
 
 
-@define_connector(type="openai", label="OpenAI Chat Completions")
+@define_connector(type="openai", label="OpenAI Chat Completions", needs_address=True)
 async def openai_agent(ctx: ConnectorContext[OpenAIConfig]) -> ConnectorResponse:
     """Sends the whole conversation to a chat completions endpoint.
 

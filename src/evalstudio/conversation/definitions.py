@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
@@ -60,6 +68,13 @@ class EvaluatorUse(Definition):
     reduce: Reduce | None = Field(default=None, description="How a metric is reduced over the turns")
 
 
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a message of the script must not be blank")
+    return text
+
+
+Said = Annotated[str, AfterValidator(_says_something)]
 InCode = SkipJsonSchema[InstanceOf[Entry]]
 
 
@@ -69,7 +84,7 @@ class Scenario(Definition):
     name: Name
     instructions: str | None = Field(default=None, description="What the simulated user is doing here")
     messages: list[Message] = Field(default_factory=list[Message], description="What was said before")
-    script: list[str] = Field(default_factory=list[str], description="Fixed user messages, in order")
+    script: list[Said] = Field(default_factory=list[str], description="Fixed user messages, in order")
     max_messages: int = Field(default=10, ge=1, le=1000, description="User messages and replies in this run")
     success_criteria: str | None = Field(default=None, description="When the conversation has succeeded")
     failure_criteria: str | None = Field(default=None, description="When the conversation has failed")
@@ -99,14 +114,6 @@ class Scenario(Definition):
     @classmethod
     def _blank_is_none(cls, value: str | None) -> str | None:
         return value if value and value.strip() else None
-
-    @field_validator("script")
-    @classmethod
-    def _said_something(cls, value: list[str]) -> list[str]:
-        for place, text in enumerate(value):
-            if not text.strip():
-                raise ValueError(f"message {place + 1} of the script is blank")
-        return value
 
     @model_validator(mode="after")
     def _is_judged(self) -> Scenario:

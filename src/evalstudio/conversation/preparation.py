@@ -178,7 +178,7 @@ def check_plan(plan: Plan, *, has_model: bool) -> None:
             )
         if plan.max_messages < 2:
             raise InvalidScenario(
-                "maxMessages leaves no room for a user message and its reply; 2 is the least"
+                "maxMessages: leaves no room for a user message and its reply; 2 is the least"
             )
     if not has_model and any(entry.definition.cost == "llm" for entry in plan.entries):
         judge = next(entry for entry in plan.entries if entry.definition.cost == "llm")

@@ -31,7 +31,15 @@ def cases_of(scenario: Scenario, folder: Path) -> list[Case]:
     if isinstance(scenario.cases, list):
         _check_names(scenario.cases, "cases")
         return scenario.cases
-    path = inside(folder, scenario.cases)
+    try:
+        return _cases_in(inside(folder, scenario.cases))
+    except ConfigError as error:
+        # Where the project lies is nobody's business who only defines scenarios.
+        told = str(error).replace(f"{folder.resolve()}/", "")
+        raise ConfigError(f"cases: {told}") from None
+
+
+def _cases_in(path: Path) -> list[Case]:
     cases: list[Case] = []
     for line, row in _rows(path):
         if len(cases) == MOST_CASES:

@@ -52,7 +52,10 @@ def check_connector(connector: Connector, registry: PluginRegistry) -> tuple[Con
     except SecretError as error:
         raise InvalidDefinition(str(error)) from None
     try:
-        return definition, definition.config.parse(connector.type, connector.config)
+        config = definition.config.parse(connector.type, connector.config)
     except InvalidConfig as error:
         path, message = error.problems[0]
         raise InvalidDefinition(f"config{'.' if path else ''}{path}: {message}") from None
+    if definition.needs_address and not (connector.base_url or "").strip():
+        raise InvalidDefinition(f"baseUrl: a connector of type {connector.type} needs the agent's address")
+    return definition, config

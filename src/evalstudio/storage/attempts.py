@@ -139,7 +139,9 @@ def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) 
             "fault": verdict.fault,
             "score": verdict.score,
             "reason": verdict.reason[:_SHOWN_REASON],
+            "asserted": verdict.asserted,
             "latencyMs": ending.latency_ms,
+            "totalTokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
         },
     )
 

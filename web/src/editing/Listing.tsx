@@ -2,12 +2,13 @@
 import { Group, Table, Text, TextInput } from '@mantine/core';
 import { type Icon, IconPlus, IconSearch } from '@tabler/icons-react';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { EmptyState } from '../parts/EmptyState';
 import { ErrorState } from '../parts/ErrorState';
 import { Loading } from '../parts/Loading';
 import { LinkButton } from '../parts/links';
 import { PageTitle } from '../parts/PageTitle';
+import { useAddress } from '../parts/useAddress';
 
 type Named = { id: string; name: string };
 
@@ -32,7 +33,7 @@ export function matches(search: string, text: string): boolean {
 
 export function Listing<T extends Named>(props: ListingProps<T>) {
   const { title, noun, newAt, query, words } = props;
-  const [search, setSearch] = useState('');
+  const [search, setSearch] = useAddress('text');
   const items = (query.data ?? []).filter((item) => matches(search, `${item.name} ${words?.(item) ?? ''}`));
   const add = (
     <LinkButton to={newAt} leftSection={<IconPlus size={16} />}>

@@ -2,7 +2,6 @@
 import { Badge, Code, Group, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { evaluatorTypesQuery } from '../../api/queries';
 import { GATES } from '../../editing/gates';
@@ -11,13 +10,14 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
+import { useAddress } from '../../parts/useAddress';
 import classes from './Evaluators.module.css';
 
 type Type = Schemas['EvaluatorType'];
 
 export default function EvaluatorsPage() {
   const types = useQuery(evaluatorTypesQuery);
-  const [search, setSearch] = useState('');
+  const [search, setSearch] = useAddress('text');
   const found = (types.data ?? []).filter((one) =>
     matches(search, `${one.label} ${one.type} ${one.description}`),
   );

@@ -2,7 +2,7 @@
 import { Group, MultiSelect, Text, TextInput } from '@mantine/core';
 import { IconMessages, IconPlus, IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import { scenariosQuery } from '../../api/queries';
 import { matches } from '../../editing/Listing';
 import { EmptyState } from '../../parts/EmptyState';
@@ -11,6 +11,7 @@ import { Loading } from '../../parts/Loading';
 import { LinkButton } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
+import { useAddress } from '../../parts/useAddress';
 import { asStored, type StoredScenario } from './draft';
 import { ScenarioList } from './ScenarioList';
 
@@ -38,8 +39,9 @@ export default function ScenariosPage() {
 }
 
 function Found({ scenarios }: { scenarios: StoredScenario[] }) {
-  const [search, setSearch] = useState('');
-  const [tags, setTags] = useState<string[]>([]);
+  const [search, setSearch] = useAddress('text');
+  const [tagged, setTagged] = useAddress('tags');
+  const tags = useMemo(() => tagged.split('\n').filter(Boolean), [tagged]);
   const known = useMemo(() => [...new Set(scenarios.flatMap((one) => one.tags))].sort(), [scenarios]);
   const shown = useMemo(
     () =>
@@ -67,7 +69,7 @@ function Found({ scenarios }: { scenarios: StoredScenario[] }) {
             placeholder={tags.length > 0 ? undefined : 'All tags'}
             data={known}
             value={tags}
-            onChange={setTags}
+            onChange={(chosen) => setTagged(chosen.join('\n'))}
             w={{ base: '100%', xs: 240 }}
           />
         )}
