@@ -1,4 +1,7 @@
-"""Whole executions, everything stored, beside a bare aiohttp loop that writes one batched row per call."""
+"""Whole executions, everything stored, beside a bare aiohttp loop that writes one batched row per call.
+
+Both run on the event loop that the commands use.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 
 import aiohttp
 
+from evalstudio.cli.loops import run_async
 from evalstudio.execution.applying import apply_files
 from evalstudio.execution.session import all_runs, work_off
 from evalstudio.execution.starting import order_of, start_execution
@@ -33,14 +37,14 @@ def measure() -> list[Line]:
     with agent(SECONDS) as url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _project(folder / "ours", url)
-        asyncio.run(_ours(folder / "ours"))
+        run_async(_ours(folder / "ours"))
         walls: tuple[list[float], list[float]] = ([], [])
         latencies: list[float] = []
         for number in range(ROUNDS):
-            spent, seen = asyncio.run(_ours(folder / "ours"))
+            spent, seen = run_async(_ours(folder / "ours"))
             walls[0].append(spent)
             latencies += seen
-            walls[1].append(asyncio.run(_bare(url, folder / f"bare{number}.db")))
+            walls[1].append(run_async(_bare(url, folder / f"bare{number}.db")))
     ours, floor = (statistics.median(side) for side in walls)
     latency = statistics.median(latencies)
     return [

@@ -42,6 +42,8 @@ async def exchange(
             timeout=line.timeout,
             allow_redirects=False,
         ) as response:
+            if line.asked_at is None and isinstance(response, BoundedResponse):
+                line.asked_at = response.asked_at
             answered = response.ok and response.status < 300
             if not answered:
                 raise await _refusal(response, line, place)

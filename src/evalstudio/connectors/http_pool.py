@@ -93,6 +93,8 @@ class BoundedResponse(ClientResponse):
     """For plugins too no redirect is followed, and ``read``, ``text`` and ``json`` stop at the limit."""
 
     _heard: _Listening | None = None
+    asked_at = 0.0
+    """When it was asked for, by ``perf_counter``; 0 where a connection had to be made for it first."""
 
     @property
     def heard_at(self) -> float:
@@ -102,6 +104,8 @@ class BoundedResponse(ClientResponse):
     async def start(self, connection: Connection) -> ClientResponse:
         if isinstance(connection.protocol, _Listening):
             self._heard = connection.protocol
+            # The request has just been written. A connection that has carried data before was there already.
+            self.asked_at = perf_counter() if self._heard.heard_at else 0.0
         await super().start(connection)
         if self.status in _REDIRECTS:
             raise Redirected(self.status)

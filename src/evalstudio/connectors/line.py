@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Line:
     """An open line to one agent. ``shown`` is its address without anything secret.
 
-    ``heard_at`` is when the last answer came in: the agent's time, without the wait for our own loop.
+    ``asked_at`` is when the call's first request was sent, ``heard_at`` when the last answer came in: the
+    agent's time, without the wait for our own loop. None means that nothing was sent yet.
     """
 
     http: ClientSession
@@ -25,4 +26,5 @@ class Line:
     policy: CallPolicy = field(default_factory=CallPolicy)
     shown: str = ""
     redact: Redaction = field(default_factory=Redaction)
+    asked_at: float | None = None
     heard_at: float = 0.0

@@ -137,10 +137,11 @@ class AgentSession:
         while True:
             tries += 1
             seconds = min(policy.timeout_seconds, end - monotonic())
+            ctx.line.asked_at = None
             start = perf_counter()
             try:
                 returned = await bounded(call(function, ctx), seconds)
-                return returned, (self._answered_at(start) - start) * 1000
+                return returned, self._taken(ctx.line, start) * 1000
             except Overdue:
                 late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
                 raise self._named(late, tries) from None
@@ -153,10 +154,16 @@ class AgentSession:
                 raise self._named(failure, tries) from cause
             await asyncio.sleep(wait)
 
-    def _answered_at(self, start: float) -> float:
-        """When the agent had answered: when its last data came in, where that is known."""
-        heard = self._opened[2].heard_at if self._opened else 0.0
-        return heard if heard > start else perf_counter()
+    @staticmethod
+    def _taken(line: Line, start: float) -> float:
+        """What the agent took, in seconds: from the request that was sent to the last data that came in.
+
+        Where that is not known, it is the whole call. What this process was busy with in between is not
+        the agent's.
+        """
+        if line.heard_at <= start:
+            return perf_counter() - start
+        return line.heard_at - (line.asked_at or start)
 
     @property
     def _place(self) -> str:
