@@ -21,6 +21,16 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
 }).observe({ type: 'longtask', buffered: true });
 """
+_FRAMES = """() => {
+  window.frameGaps = [];
+  let last = performance.now();
+  const next = (now) => {
+    window.frameGaps.push(now - last);
+    last = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+}"""
 
 
 @dataclass(slots=True)
@@ -62,6 +72,16 @@ def watched(browser: Browser, url: str, *, scheme: str, width: int, height: int)
 def long_tasks(page: Page) -> list[int]:
     """How long, in milliseconds, each task took that held the page up for over 50."""
     return cast("list[int]", page.evaluate("window.longTasks"))
+
+
+def start_counting_frames(page: Page) -> None:
+    """Write down, from now on, how long each frame is shown."""
+    page.evaluate(_FRAMES)
+
+
+def frame_gaps(page: Page) -> list[float]:
+    """The milliseconds between one frame and the next."""
+    return cast("list[float]", page.evaluate("window.frameGaps"))
 
 
 def violations(page: Page) -> list[str]:

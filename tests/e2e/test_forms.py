@@ -50,12 +50,14 @@ def test_cases_are_a_table_with_a_column_for_each_placeholder(site: Site, spare:
     field(page, "guest in case 2").fill('"007"')
     field(page, "people in case 2").fill("many")
     field(page, "Ground truth of case 2").fill('{"booked": true}')
+    field(page, "Context of case 2").fill('{"table": 7}')
     save(page)
     first, second = site.named("scenarios", "Spare")["cases"]
     assert first["vars"] == {"guest": "Ann", "people": 4}
     assert second["name"] == "ünïcode 🙂"
     assert second["vars"] == {"guest": "007", "people": "many"}
     assert second["groundTruth"] == {"booked": True}
+    assert second["context"] == {"table": 7}
     page.get_by_text("File", exact=True).click()
     field(page, "File of cases").fill("../outside.csv")
     page.get_by_role("button", name="Save", exact=True).click()

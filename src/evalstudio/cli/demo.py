@@ -34,7 +34,8 @@ def demo(
         "\nWhat to try next:"
         f"\n  cd {place}"
         "\n  evalstudio run show last-failed      the transcript with the verdicts under each turn"
-        "\n  evalstudio eval run --repeat 5       the same, five times over"
+        "\n  evalstudio serve --open              the same in the browser"
+        "\n  evalstudio eval run --repeat 5       everything five times over"
         "\n  evalstudio evaluators list           what else can be checked"
         "\n  $EDITOR booking.py                   mend _cancel(), then: evalstudio eval run --last-failed"
     )

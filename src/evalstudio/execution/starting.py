@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -21,6 +22,7 @@ from .session import all_runs
 from .workspace import Workspace
 
 MOST_RUNS = 1_000_000
+_BREATH = 1_000
 _STORED = {"id", "created_at", "updated_at", "version"}
 _one_time: int = StoredEval.model_fields["repetitions"].default
 _messages: int = StoredScenario.model_fields["max_messages"].default
@@ -95,7 +97,12 @@ def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredS
 
 async def start_execution(workspace: Workspace, order: Order, *, once: Once | None = None) -> Execution:
     """Check every run of an order and queue them."""
-    runs = [run async for run in _runs(workspace, order)]
+    runs: list[NewRun] = []
+    async for run in _runs(workspace, order):
+        runs.append(run)
+        if len(runs) % _BREATH == 0:
+            # A server has others to answer while it multiplies out a large eval.
+            await asyncio.sleep(0)
     if not runs:
         raise ConfigError("there is nothing to run")
     execution = Execution(

@@ -1,4 +1,4 @@
-// The table of cases: one column per value, then the ground truth.
+// The table of cases: one column per value, then the ground truth and the context.
 import { ActionIcon, Button, Group, Popover, Stack, Table, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -31,7 +31,7 @@ export function CasesTable({ cases, wanted, problems, onChange }: CasesTableProp
     <Stack gap="xs">
       {cases.length > 0 && (
         <Table.ScrollContainer
-          minWidth={280 + columns.length * 140}
+          minWidth={420 + columns.length * 140}
           scrollAreaProps={{ viewportProps: { tabIndex: 0, 'aria-label': 'Cases' } }}
         >
           <Table withColumnBorders highlightOnHover={false} verticalSpacing={4} horizontalSpacing={6}>
@@ -47,6 +47,7 @@ export function CasesTable({ cases, wanted, problems, onChange }: CasesTableProp
                   />
                 ))}
                 <Table.Th>Ground truth</Table.Th>
+                <Table.Th>Context</Table.Th>
                 <Table.Td />
               </Table.Tr>
             </Table.Thead>
@@ -126,6 +127,14 @@ function CaseRow({ one, index, columns, rows, problems }: CaseRowProps) {
           value={one.groundTruth}
           error={at(problems, `cases[${index}].groundTruth`)}
           onChange={(value) => rows.set(index, { ...one, groundTruth: value ?? null })}
+        />
+      </Table.Td>
+      <Table.Td miw={120}>
+        <TextOrJson
+          aria-label={`Context of case ${number}`}
+          value={Object.keys(one.context ?? {}).length > 0 ? one.context : undefined}
+          error={at(problems, `cases[${index}].context`)}
+          onChange={(value) => rows.set(index, { ...one, context: (value ?? {}) as Case['context'] })}
         />
       </Table.Td>
       <Table.Td w={100}>
