@@ -25,7 +25,6 @@ from aiohttp import (
 from aiohttp.client_proto import ResponseHandler
 
 from ..version import __version__
-from .turnstile import Turnstile
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
@@ -129,7 +128,6 @@ class HttpPool:
         self._limit = limit
         self._check = address_check
         self._clients: dict[asyncio.AbstractEventLoop, ClientSession] = {}
-        self.turnstile = Turnstile()
 
     async def __aenter__(self) -> HttpPool:
         return self

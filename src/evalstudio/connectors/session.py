@@ -71,7 +71,6 @@ class AgentSession:
         """Carry the conversation to the agent and bring back what it adds."""
         ctx = self._context(messages, new_messages)
         returned, latency_ms = await self._attempt(self.definition.function, ctx)
-        await self._pool.turnstile.wait()
         try:
             reply = read_reply(returned, latency_ms, self._policy.max_messages)
         except ConnectorError as error:
