@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,23 @@ class TestAnExecution:
         ]
         assert len({answer.json["id"] for answer in answers}) == 1
         assert len((await busy.found("/api/executions"))["items"]) == 1
+
+
+class TestABrokenPlugin:
+    async def test_is_told_of_while_runs_wait(self, tmp_path: Path) -> None:
+        config = make_project(tmp_path, [scripted("a", "hi")], plugins=["./agent.py", "./broken.py"])
+        (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+        async with serving(config, processor=True) as api:
+            loaded, broken = await api.found("/api/plugins")
+            assert (loaded["name"], loaded["error"]) == ("./agent.py", None)
+            assert (broken["name"], broken["evaluators"]) == ("./broken.py", [])
+            assert "nothing_of_this_name" in broken["error"]
+            assert (await api("GET", "/api/ready")).status == 503
+            made = await eval_of(api, scripted("b", "hi"))
+            started = await api.made("/api/executions", {"evalId": made["id"]})
+            await asyncio.sleep(0.3)
+            assert (await api.found(f"/api/executions/{started['id']}"))["status"] == "queued"
+            assert "./broken.py" in (await api.found("/api/status"))["processor"]["problem"]
 
 
 class TestCancelling:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..cassettes import Cassette
@@ -45,6 +45,7 @@ class Workspace:
     http: HttpPool
     box: SecretBox
     cassette: Cassette | None = None
+    plugin_problems: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def has_model(self) -> bool:
@@ -68,14 +69,19 @@ async def open_workspace(
     options: ModelOptions | None = None,
     *,
     address_check: AddressCheck | None = None,
+    tolerant: bool = False,
 ) -> AsyncGenerator[Workspace]:
-    """Open the project at hand: the given config file, else the nearest one, else this folder as it is."""
+    """Open the project at hand: the given config file, else the nearest one, else this folder as it is.
+
+    ``tolerant`` opens it even if a plugin cannot be loaded, which is then told by ``plugin_problems``.
+    """
+    problems: dict[str, str] | None = {} if tolerant else None
     path = config_path or find_config(Path.cwd())
     config = read_config(path) if path else ProjectConfig()
     folder = path.resolve().parent if path else Path.cwd()
     # What a plugin prints while it is imported must not end up in what a command prints.
     with redirect_stdout(sys.stderr):
-        registry = load_plugins(path) if path else create_registry()
+        registry = load_plugins(path, problems=problems) if path else create_registry()
     async with AsyncExitStack() as stack:
         store = await open_store(config.storage, folder)
         stack.push_async_callback(store.close)
@@ -88,7 +94,7 @@ async def open_workspace(
         stack.push_async_callback(http.close)
         stack.push_async_callback(close_connectors, registry.connectors())
         box = SecretBox(folder / "data" / "secret.key")
-        yield Workspace(config, folder, registry, store, llm, http, box, cassette)
+        yield Workspace(config, folder, registry, store, llm, http, box, cassette, problems or {})
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

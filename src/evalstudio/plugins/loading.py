@@ -6,7 +6,8 @@ Every way it can go wrong ends in one ``PluginError`` that names the plugin as t
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -24,32 +25,50 @@ from .registry import (
     made_in,
 )
 
+Problems = dict[str, str]
 
-def load_plugins(config_path: Path | str) -> PluginRegistry:
+
+def load_plugins(config_path: Path | str, *, problems: Problems | None = None) -> PluginRegistry:
     """A registry with the built-ins, what the config file lists and what installed packages announce.
 
-    Raises ``ConfigError`` for a config file that cannot be read and ``PluginError`` for a plugin.
+    Raises ``ConfigError`` for a config file that cannot be read and ``PluginError`` for a plugin; with
+    ``problems`` the others are loaded all the same, and what is wrong is put there by the plugin's name.
     """
     config = Path(config_path).absolute()
     registry = create_registry()
-    seen = load_named(registry, plugin_names(config), config.parent)
+    seen = load_named(registry, plugin_names(config), config.parent, problems)
     for found in announced():
         if found.identity not in seen:
-            _load(registry, found, automatic=True)
+            with _noted(found.name, problems):
+                _load(registry, found, automatic=True)
     return registry
 
 
-def load_named(registry: PluginRegistry, names: Iterable[str], base: Path) -> set[tuple[str, str]]:
+def load_named(
+    registry: PluginRegistry, names: Iterable[str], base: Path, problems: Problems | None = None
+) -> set[tuple[str, str]]:
     """Add the named plugins to a registry, paths relative to a folder; says which they were."""
     wanted = list(names)
     make_importable([base, *_folders(wanted, base)])
     seen: set[tuple[str, str]] = set()
     for name in wanted:
-        found = _guarded_find(name, base)
-        if found.identity not in seen:
-            seen.add(found.identity)
-            _load(registry, found)
+        with _noted(name, problems):
+            found = _guarded_find(name, base)
+            if found.identity not in seen:
+                seen.add(found.identity)
+                _load(registry, found)
     return seen
+
+
+@contextmanager
+def _noted(name: str, problems: Problems | None) -> Generator[None]:
+    """Where problems are gathered, one plugin's does not keep the others from being loaded."""
+    try:
+        yield
+    except PluginError as error:
+        if problems is None:
+            raise
+        problems[name] = str(error)
 
 
 def plugin_names(config: Path) -> list[str]:

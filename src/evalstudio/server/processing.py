@@ -32,7 +32,11 @@ class Processing:
         return self._task is not None and not self._task.done() and self.problem is None
 
     def start(self) -> None:
-        if self.enabled and self._task is None:
+        if self._workspace.plugin_problems:
+            # Runs that need the plugin would all end in an error; they had better wait.
+            names = ", ".join(self._workspace.plugin_problems)
+            self.problem = f"a plugin could not be loaded ({names}); mend it and start the server again"
+        elif self.enabled and self._task is None:
             self._task = asyncio.create_task(self._work())
 
     def ask_to_stop(self) -> None:

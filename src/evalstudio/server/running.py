@@ -73,7 +73,7 @@ async def open_studio(
     check: AddressCheck | None = None
     if policy.token_mode:
         check = public_only(_config(config_path)[0].allowed_addresses)
-    async with open_workspace(config_path, address_check=check) as workspace:
+    async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
         yield studio_of(workspace, policy, processor=processor)
 
 
@@ -102,6 +102,8 @@ async def serve(config_path: Path | None, options: ServerOptions, tell: Callable
     policy = settle_policy(config_path, options.host, tell)
     async with open_studio(config_path, policy, processor=options.processor) as studio:
         server = make_server(studio, options)
+        for problem in studio.workspace.plugin_problems.values():
+            tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
         tell(f"EvalStudio is at http://{_shown(options.host)}:{options.port}  (Ctrl-C stops it)")
         await server.serve()
 

@@ -25,8 +25,11 @@ async def list_evaluator_types(studio: StudioDep) -> list[EvaluatorType]:
 
 @router.get("/plugins", operation_id="listPlugins", responses=refusals())
 async def list_plugins(studio: StudioDep) -> list[LoadedPlugin]:
-    """The plugins that were loaded, and what each brought."""
-    return [LoadedPlugin.model_validate(one.to_json()) for one in studio.workspace.registry.plugins]
+    """The plugins that were loaded and what each brought, and those that could not be."""
+    workspace = studio.workspace
+    loaded = [LoadedPlugin.model_validate(one.to_json()) for one in workspace.registry.plugins]
+    broken = [LoadedPlugin(name=name, error=told) for name, told in workspace.plugin_problems.items()]
+    return [*loaded, *broken]
 
 
 @router.get("/llm/providers", operation_id="listModelProviders", responses=refusals())

@@ -36,12 +36,13 @@ class ConnectorType(Shape):
 
 
 class LoadedPlugin(Shape):
-    """A plugin and the types it brought."""
+    """A plugin and the types it brought, or why it could not be loaded."""
 
     name: str
-    path: str | None
-    evaluators: list[str]
-    connectors: list[str]
+    path: str | None = None
+    evaluators: list[str] = Field(default_factory=list[str])
+    connectors: list[str] = Field(default_factory=list[str])
+    error: str | None = Field(default=None, description="Why it could not be loaded")
 
 
 class ModelProvider(Shape):

@@ -131,10 +131,7 @@ function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
 function PluginsSection() {
   const plugins = useQuery(pluginsQuery);
   return (
-    <Section
-      title="Plugins"
-      hint="A plugin that cannot be loaded keeps the server from starting; it says why there."
-    >
+    <Section title="Plugins" hint="No runs are worked on while a plugin cannot be loaded.">
       {plugins.error && <ErrorState error={plugins.error} onRetry={() => void plugins.refetch()} />}
       {plugins.isPending && <Loading rows={3} />}
       {plugins.data?.length === 0 && (
@@ -160,6 +157,11 @@ function Plugin({ plugin }: { plugin: Schemas['LoadedPlugin'] }) {
           </Text>
         )}
       </Group>
+      {plugin.error && (
+        <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title="It could not be loaded">
+          <Code block>{plugin.error}</Code>
+        </Alert>
+      )}
       {plugin.evaluators.length > 0 && (
         <Group gap="xs">
           <Text size="sm">Evaluators:</Text>
