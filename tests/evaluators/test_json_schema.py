@@ -180,12 +180,12 @@ def test_a_remote_reference_is_a_config_error_and_opens_no_connection(
 
 @pytest.mark.parametrize("deep", ["[" * 100_000 + "]" * 100_000, "[" * 100_000, '{"a":' * 100_000])
 async def test_deep_json_is_refused_before_it_is_parsed(deep: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for response in (deep, f"```json\n{deep}\n```"):
         result = await look(response, {})
         assert result.failed
         assert result.reason == "the JSON is nested deeper than 200 levels"
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 async def test_brackets_inside_strings_are_not_depth() -> None:
@@ -197,11 +197,11 @@ async def test_brackets_inside_strings_are_not_depth() -> None:
 
 @pytest.mark.parametrize("huge", ['"' + "x" * 5_000_000 + '"', '"' + "é" * 2_500_000 + '"', "x" * 50_000_000])
 async def test_huge_json_is_refused_before_it_is_parsed(huge: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     result = await look(huge, {})
     assert result.failed
     assert result.reason == "the text is longer than 5 MB, too long to read as JSON"
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -215,17 +215,17 @@ async def test_huge_json_is_refused_before_it_is_parsed(huge: str) -> None:
     ],
 )
 async def test_hostile_text_is_read_in_one_pass(hostile: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert (await look(hostile, {})).failed
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 async def test_a_hostile_pattern_in_a_schema_is_an_error_not_a_hang() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     result = await look('"' + "a" * 100_000 + '!"', {"pattern": "(?=a)(a|aa)+$(?!x)"})
     assert result.error is not None
     assert "takes too long" in result.error
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 async def test_a_schema_that_refers_to_itself_ends() -> None:

@@ -65,9 +65,9 @@ def test_parts_of_words_count_when_whole_words_are_not_asked_for():
     [("a" * 500_000, "a" * 1_000), ("ab" * 250_000, "ab"), ("$a" * 250_000 + "b", "$ab$")],
 )
 def test_a_hostile_text_is_read_in_linear_time(text: str, keyword: str):
-    start = time.perf_counter()
+    start = time.process_time()
     assert not contains(text, keyword, whole_word=True)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 async def test_found_and_missing_keywords_are_named_as_they_were_written():

@@ -75,9 +75,9 @@ def test_dice_takes_half_a_surrogate_pair_as_a_character():
 
 def test_dice_reads_a_million_characters_in_a_few_seconds():
     first, second = "ab" * 500_000, "ba" * 500_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert dice(first, second) == pytest.approx(1, abs=1e-5)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,11 @@ def test_a_bad_pattern_writes_nothing_to_stderr(capfd: pytest.CaptureFixture[str
     "pattern", ["^(a+)+$", "(a|aa)+$", "(.*)*x", "(x+x+)+y", "(a?){50}a{50}$", "^(a|a?)+$"]
 )
 def test_hostile_patterns_finish_in_milliseconds(pattern: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     compiled = compile_pattern(pattern)
     assert compiled.linear
     assert not compiled.search(LONG)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_hostile_patterns_finish_in_milliseconds(pattern: str) -> None:
     ],
 )
 def test_patterns_that_would_take_long_to_compile_are_refused_at_once(pattern: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match="bad pattern"):
         compile_pattern(pattern)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_patterns_that_would_take_long_to_compile_are_refused_at_once(pattern: s
     ],
 )
 def test_large_patterns_with_lookaround_compile_within_bounds(pattern: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     compile_pattern(pattern)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_a_match_that_runs_on_ends_with_a_clear_error() -> None:

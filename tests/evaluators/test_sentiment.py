@@ -174,9 +174,9 @@ def test_a_config_that_cannot_work_is_refused_when_loaded(config: dict[str, Any]
 
 def test_a_text_with_every_character_there_is_is_read_quickly():
     text = "".join(map(chr, range(0x20, 0x110000)))
-    start = time.perf_counter()
+    start = time.process_time()
     assert read_mood(text).tokens > 1_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_the_package_of_the_word_list_is_never_imported():
