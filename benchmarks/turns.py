@@ -11,7 +11,7 @@ import re2
 
 from evalstudio.evaluators.aggregate import conclude
 from evalstudio.evaluators.contract import Invocation, TurnFacts
-from evalstudio.evaluators.definition import with_keys
+from evalstudio.evaluators.definition import Entry, with_keys
 from evalstudio.evaluators.running import run_turn
 from evalstudio.messages import Message
 from evalstudio.plugins import create_registry
@@ -28,7 +28,7 @@ TURNS = 2000
 def measure() -> Line:
     registry = create_registry()
 
-    def use(kind: str, **config: object) -> object:
+    def use(kind: str, **config: object) -> Entry:
         definition = registry.get_evaluator(kind)
         assert definition is not None
         return definition.use(config)
@@ -39,7 +39,7 @@ def measure() -> Line:
             use("keyword-coverage", expectedKeywords=KEYWORDS),
             use("lexical-similarity"),
             use("json-schema", schema=SCHEMA),
-        ]  # type: ignore[list-item]
+        ]
     )
 
     async def engine() -> None:

@@ -328,7 +328,7 @@ class TestFaults:
         scenario = make(name="s", script=["a"], evaluators=[regex("x")])
         events = converse(prepare(scenario, create_registry()), Line(), Services())
         assert isinstance(await anext(events), UserSpoke)
-        await events.aclose()  # type: ignore[attr-defined]
+        await events.aclose()
         assert Line.calls == 0
 
 

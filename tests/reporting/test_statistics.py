@@ -40,7 +40,7 @@ def test_more_of_the_same_narrows_it(of: int, times: int) -> None:
 
 
 def run(number: int, outcome: str | None, subject: str = "s", **more: object) -> RunFacts:
-    return RunFacts(id=str(number), subject=subject, outcome=outcome, **more)  # type: ignore[arg-type]
+    return RunFacts(id=str(number), subject=subject, outcome=outcome, **more)
 
 
 def test_an_error_is_neither_pass_nor_failure() -> None:

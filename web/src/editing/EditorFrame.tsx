@@ -2,9 +2,13 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { IconAlertTriangle, IconDeviceFloppy, IconTrash } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { invalidate } from '../api/queries';
 import { ConfirmDelete } from '../parts/ConfirmDelete';
+import { PageLink } from '../parts/links';
 import { PageTitle } from '../parts/PageTitle';
+import { tell } from '../parts/tell';
 import { UnsavedGuard } from '../parts/UnsavedGuard';
 import { ConflictDialog } from './ConflictDialog';
 import classes from './Editing.module.css';
@@ -12,20 +16,29 @@ import type { Editor } from './useEditor';
 
 type EditorFrameProps<B> = {
   editor: Editor<B>;
-  noun: string;
-  /** Its name as it is kept; none for a new one. */
-  name?: string;
-  above: ReactNode[];
+  noun: 'eval' | 'persona' | 'connector' | 'scenario';
+  /** As it is kept; none for a new one. */
+  stored?: { id: string; name: string };
+  onDelete: (id: string) => Promise<unknown>;
+  consequence?: string;
   actions?: ReactNode;
-  deleting?: { run: () => Promise<unknown>; done: () => void; consequence?: string };
   children: ReactNode;
 };
 
+const KEPT = 'Runs of the past keep what they were. This cannot be undone.';
+
 export function EditorFrame<B>(props: EditorFrameProps<B>) {
-  const { editor, noun, name, above, actions, deleting, children } = props;
+  const { editor, noun, stored, onDelete, consequence = KEPT, actions, children } = props;
+  const navigate = useNavigate();
   const [asking, setAsking] = useState(false);
+  const plural = `${noun}s` as const;
+  const deleted = () => {
+    void invalidate([plural]);
+    tell(`Deleted "${stored?.name}"`);
+    void navigate({ to: `/${plural}`, ignoreBlocker: true });
+  };
   useHotkeys([['mod+S', () => void editor.save()]], []);
-  const remove = deleting && (
+  const remove = stored && (
     <Button variant="default" leftSection={<IconTrash size={16} />} onClick={() => setAsking(true)}>
       Delete
     </Button>
@@ -33,8 +46,12 @@ export function EditorFrame<B>(props: EditorFrameProps<B>) {
   return (
     <>
       <PageTitle
-        title={name ?? `New ${noun}`}
-        above={above}
+        title={stored?.name ?? `New ${noun}`}
+        above={[
+          <PageLink key="all" to={`/${plural}`}>
+            {plural.charAt(0).toUpperCase() + plural.slice(1)}
+          </PageLink>,
+        ]}
         actions={
           <>
             {actions}
@@ -45,17 +62,17 @@ export function EditorFrame<B>(props: EditorFrameProps<B>) {
       <Stack gap="md" maw={960}>
         {children}
       </Stack>
-      <SaveBar editor={editor} isNew={name === undefined} />
+      <SaveBar editor={editor} isNew={stored === undefined} />
       <ConflictDialog editor={editor} noun={noun} />
       <UnsavedGuard unsaved={editor.dirty} />
-      {deleting && (
+      {stored && (
         <ConfirmDelete
           opened={asking}
           onClose={() => setAsking(false)}
-          what={`${noun} "${name}"`}
-          consequence={deleting.consequence}
-          onDelete={deleting.run}
-          onDeleted={deleting.done}
+          what={`${noun} "${stored.name}"`}
+          consequence={consequence}
+          onDelete={() => onDelete(stored.id)}
+          onDeleted={deleted}
         />
       )}
     </>

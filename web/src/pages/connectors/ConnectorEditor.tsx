@@ -17,7 +17,6 @@ import { Section } from '../../editing/Section';
 import { type Editor, type StoredFields, useEditor } from '../../editing/useEditor';
 import { ConfigForm } from '../../forms/ConfigForm';
 import { isEmptySchema } from '../../forms/schema';
-import { PageLink } from '../../parts/links';
 import { tell } from '../../parts/tell';
 import { ConnectorTester } from './ConnectorTester';
 
@@ -45,27 +44,8 @@ export function ConnectorEditor({ connector }: { connector?: Stored }) {
       });
     }
   });
-  const deleting = connector && {
-    run: () => deleteConnector(connector.id),
-    done: () => {
-      void invalidate(['connectors']);
-      tell(`Deleted "${connector.name}"`);
-      void navigate({ to: '/connectors', ignoreBlocker: true });
-    },
-    consequence: 'Runs of the past keep what they were. This cannot be undone.',
-  };
   return (
-    <EditorFrame
-      editor={editor}
-      noun="connector"
-      name={connector?.name}
-      above={[
-        <PageLink key="connectors" to="/connectors">
-          Connectors
-        </PageLink>,
-      ]}
-      deleting={deleting}
-    >
+    <EditorFrame editor={editor} noun="connector" stored={connector} onDelete={deleteConnector}>
       <AgentSection editor={editor} />
       <Section title="Headers" hint="Sent with every call.">
         <HeadersEditor

@@ -15,7 +15,6 @@ import { EditorFrame } from '../../editing/EditorFrame';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { PageLink } from '../../parts/links';
 import { tell } from '../../parts/tell';
 
 type Stored = Schemas['StoredEval'];
@@ -38,26 +37,13 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
     void navigate({ to: '/evals/$evalId', params: { evalId: saved.id }, ignoreBlocker: true });
   });
   const { draft, change, problems } = editor;
-  const deleting = evaluation && {
-    run: () => deleteEval(evaluation.id),
-    done: () => {
-      void invalidate(['evals']);
-      tell(`Deleted "${evaluation.name}"`);
-      void navigate({ to: '/evals', ignoreBlocker: true });
-    },
-    consequence: 'Its executions stay and can still be read. This cannot be undone.',
-  };
   return (
     <EditorFrame
       editor={editor}
       noun="eval"
-      name={evaluation?.name}
-      above={[
-        <PageLink key="evals" to="/evals">
-          Evals
-        </PageLink>,
-      ]}
-      deleting={deleting}
+      stored={evaluation}
+      onDelete={deleteEval}
+      consequence="Its executions stay and can still be read. This cannot be undone."
     >
       <Section title="What is tested">
         <TextInput

@@ -8,7 +8,6 @@ import { HeadersEditor } from '../../editing/HeadersEditor';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { PageLink } from '../../parts/links';
 import { tell } from '../../parts/tell';
 import { PromptPreview } from './PromptPreview';
 
@@ -38,27 +37,8 @@ export function PersonaEditor({ persona }: { persona?: Stored }) {
       void navigate({ to: '/personas/$personaId', params: { personaId: saved.id }, ignoreBlocker: true });
   });
   const { draft, change, problems } = editor;
-  const deleting = persona && {
-    run: () => deletePersona(persona.id),
-    done: () => {
-      void invalidate(['personas']);
-      tell(`Deleted "${persona.name}"`);
-      void navigate({ to: '/personas', ignoreBlocker: true });
-    },
-    consequence: 'Runs of the past keep what they were. This cannot be undone.',
-  };
   return (
-    <EditorFrame
-      editor={editor}
-      noun="persona"
-      name={persona?.name}
-      above={[
-        <PageLink key="personas" to="/personas">
-          Personas
-        </PageLink>,
-      ]}
-      deleting={deleting}
-    >
+    <EditorFrame editor={editor} noun="persona" stored={persona} onDelete={deletePersona}>
       <Section title="Who this is">
         <TextInput
           label="Name"

@@ -7,7 +7,6 @@ import { answered, client } from '../../api/client';
 import { createScenario, deleteScenario, invalidate, updateScenario } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { useEditor } from '../../editing/useEditor';
-import { PageLink } from '../../parts/links';
 import { tell } from '../../parts/tell';
 import { BasicsSection } from './BasicsSection';
 import { CasesSection } from './CasesSection';
@@ -38,33 +37,13 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
       void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: saved.id }, ignoreBlocker: true });
     }
   });
-  const deleting = scenario && {
-    run: () => deleteScenario(scenario.id),
-    done: () => {
-      void invalidate(['scenarios']);
-      tell(`Deleted "${scenario.name}"`);
-      void navigate({ to: '/scenarios', ignoreBlocker: true });
-    },
-    consequence: 'Runs of the past keep what they were. This cannot be undone.',
-  };
   const tryIt = scenario && (
     <Button variant="default" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
       Try it
     </Button>
   );
   return (
-    <EditorFrame
-      editor={editor}
-      noun="scenario"
-      name={scenario?.name}
-      above={[
-        <PageLink key="scenarios" to="/scenarios">
-          Scenarios
-        </PageLink>,
-      ]}
-      actions={tryIt}
-      deleting={deleting}
-    >
+    <EditorFrame editor={editor} noun="scenario" stored={scenario} onDelete={deleteScenario} actions={tryIt}>
       <BasicsSection editor={editor} />
       <ConversationSection editor={editor} />
       <CasesSection editor={editor} />
