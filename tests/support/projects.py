@@ -38,7 +38,12 @@ async def test_agent(ctx: ConnectorContext) -> str:
 
 
 def make_project(
-    folder: Path, scenarios: list[dict[str, Any]], *, repetitions: int = 1, **config: Any
+    folder: Path,
+    scenarios: list[dict[str, Any]],
+    *,
+    repetitions: int | None = 1,
+    personas: list[dict[str, Any]] | None = None,
+    **config: Any,
 ) -> Path:
     """A project with one eval over these scenarios; the path of its config file."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,6 +52,7 @@ def make_project(
     path.write_text(json.dumps({"name": "test", "plugins": ["./agent.py"], **config}))
     definitions = {
         "connectors": [{"name": "agent", "type": "test-agent"}],
+        "personas": personas or [],
         "scenarios": scenarios,
         "evals": [
             {

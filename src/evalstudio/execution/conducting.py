@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,6 +14,7 @@ from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, AgentAnswered, Finished, TurnEnded, UserSpoke, converse
 from ..conversation.preparation import InvalidScenario, Plan, prepare
 from ..conversation.results import RunResult, Turn
+from ..evaluators.running import EvaluatorResult
 from ..messages import Message, TokensUsage
 from ..project.entities import Connector, RunVerdict
 from ..project.validation import InvalidDefinition, check_connector
@@ -47,7 +48,7 @@ class Conductor:
         if plan.seeds:
             await store.append_turn(lease, TurnRecord(0, plan.seeds))
         said: list[Message] = []
-        number = 1
+        number, kept = 1, 0
         async for event in converse(plan, agent, self._workspace.services()):
             match event:
                 case UserSpoke(turn=number, message=message):
@@ -56,11 +57,11 @@ class Conductor:
                     said = [*said, *invocation.messages]
                 case TurnEnded(turn=turn, decision=decision) if not decision.over:
                     await store.append_turn(lease, _record(turn))
-                    said = []
+                    said, kept = [], turn.number
                 case TurnEnded():
                     pass
                 case Finished(result=result):
-                    return _ending(result, number, said)
+                    return _ending(result, number, said, kept)
         raise AssertionError("a conversation always finishes")
 
     def _plan(self, claimed: ClaimedRun) -> tuple[Plan, Persona | None]:
@@ -122,13 +123,20 @@ def _record(turn: Turn) -> TurnRecord:
     )
 
 
-def _ending(result: RunResult, number: int, said: list[Message]) -> RunEnding:
-    """How the run ended, with the turn that was not kept yet: the last, or the one that broke off."""
+def _ending(result: RunResult, number: int, said: list[Message], kept: int) -> RunEnding:
+    """How the run ended, with the turn that was not kept yet: the last, or the one that broke off.
+
+    A turn after which the simulated user left, or could not be voiced, was kept before anybody knew that it
+    was the last: only what the evaluators found at the end comes along for it.
+    """
     last: TurnRecord | None = None
-    if result.turns and result.turns[-1].number == number:
+    at_the_end: Sequence[EvaluatorResult] = ()
+    if result.turns and result.turns[-1].number > kept:
         last = _record(result.turns[-1])
     elif said:
         last = TurnRecord(number, said)
+    elif result.turns:
+        at_the_end = [r for r in result.turns[-1].results if r.gate == "finally"]
     tokens = [t.invocation.tokens_usage for t in result.turns if t.invocation.tokens_usage is not None]
     output = result.output()
     return RunEnding(
@@ -147,6 +155,7 @@ def _ending(result: RunResult, number: int, said: list[Message]) -> RunEnding:
         thread_id=result.thread_id,
         error=result.error,
         last_turn=last,
+        final_results=at_the_end,
     )
 
 

@@ -56,6 +56,8 @@ _END = (
 
 _COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
 _SHOWN_REASON = 500
+# Turns are never rewritten: results that came after the last one was kept stand in the output until read.
+FINAL_RESULTS = "finalResults"
 
 
 def append_turn(unit: Unit, lease: Lease, turn: TurnRecord) -> None:
@@ -125,7 +127,7 @@ def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) 
             "run_id": lease.run_id,
             "attempt": lease.attempt,
             "result": verdict.model_dump(by_alias=True),
-            "output": dict(ending.output),
+            "output": _output(ending),
         },
     )
     unasserted = int(verdict.outcome == "pass" and not verdict.asserted)
@@ -144,6 +146,12 @@ def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) 
             "totalTokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
         },
     )
+
+
+def _output(ending: RunEnding) -> dict[str, Any]:
+    if not ending.final_results:
+        return dict(ending.output)
+    return {**ending.output, FINAL_RESULTS: [result.to_json() for result in ending.final_results]}
 
 
 def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> None:

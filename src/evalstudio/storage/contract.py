@@ -160,7 +160,8 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """How a run ended. The last turn may come along, to be kept in the same step."""
+    """How a run ended. The last turn may come along, to be kept in the same step; if it was kept before, only
+    the results that came after it do."""
 
     verdict: RunVerdict
     output: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -169,6 +170,7 @@ class RunEnding:
     thread_id: str | None = None
     error: str | None = None
     last_turn: TurnRecord | None = None
+    final_results: Sequence[EvaluatorResult] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Select, Table, literal, select
 from ..conversation.definitions import Case
 from ..messages import Message
 from ..project.entities import Execution, Run, RunSummary, RunVerdict, Turn, id_floor, name_key
+from .attempts import FINAL_RESULTS
 from .contract import Filters, Page, cursor_after, read_cursor
 from .errors import NotFound
 from .json_text import dumps
@@ -127,11 +128,14 @@ def get_run(unit: Unit, wanted: str, attempt: int | None) -> Run:
     output, result = _output(unit, wanted, shown)
     if shown != row.attempt:
         fields |= {"result": result}
+    found = _turns(unit, wanted, shown)
+    if output is not None and found:
+        found[-1].evaluator_results += output.pop(FINAL_RESULTS, [])
     return Run.model_construct(
         **fields,
         case=None if row.case is None else Case.model_validate(row.case),
         messages=_messages(unit, wanted, shown),
-        turns=_turns(unit, wanted, shown),
+        turns=found,
         output=output,
     )
 
