@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from . import conversations, executions, scoring, server, startup, turns
-from .measuring import Line
+from .measuring import AgentConnection
 
-BENCHES: dict[str, Callable[[], Line | list[Line]]] = {
+BENCHES: dict[str, Callable[[], AgentConnection | list[AgentConnection]]] = {
     "startup": startup.measure,
     "turns": turns.measure,
     "scoring": scoring.measure,

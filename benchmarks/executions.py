@@ -16,16 +16,16 @@ from typing import Any
 
 import aiohttp
 
-from evalstudio.cli.loops import run_async
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.session import all_runs, work_off
-from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.cli.project import run_async
+from evalstudio.execution.definitions import apply_files
+from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import StoredEval
 from evalstudio.storage.contract import Filters
 
 from .conversations import agent
-from .measuring import ROUNDS, Line
+from .measuring import ROUNDS, AgentConnection
 
 RUNS = 400
 AT_ONCE = 50
@@ -33,7 +33,7 @@ SECONDS = 0.02
 QUESTION = "A table for two, please."
 
 
-def measure() -> list[Line]:
+def measure() -> list[AgentConnection]:
     with agent(SECONDS) as url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _project(folder / "ours", url)
@@ -48,14 +48,14 @@ def measure() -> list[Line]:
     ours, floor = (statistics.median(side) for side in walls)
     latency = statistics.median(latencies)
     return [
-        Line(
+        AgentConnection(
             f"{RUNS} runs, {AT_ONCE} at a time, everything stored",
             f"{ours:.2f} s",
             f"{floor:.2f} s bare aiohttp and SQLite",
             f"{ours / floor:.2f} × of at most 3 ×",
             ours <= 3 * floor,
         ),
-        Line(
+        AgentConnection(
             "latency reported for a 20 ms agent, median",
             f"{latency:.1f} ms",
             "20 ms",
@@ -89,7 +89,7 @@ async def _ours(folder: Path) -> tuple[float, list[float]]:
         await apply_files(workspace, [folder / "evals.json"])
         wanted = await workspace.store.find("eval", "all")
         assert isinstance(wanted, StoredEval)
-        order = await order_of(workspace, wanted)
+        order = await request_for(workspace, wanted)
         start = time.perf_counter()
         execution = await start_execution(workspace, order)
         done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=AT_ONCE)

@@ -11,7 +11,7 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Line:
+class AgentConnection:
     """One line of the report: what was measured, against what, and whether it keeps its promise."""
 
     what: str

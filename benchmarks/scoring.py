@@ -12,10 +12,9 @@ from typing import Any
 
 import orjson
 
-from evalstudio.scoring.job import ScoringJob
-from evalstudio.scoring.streaming import score_dataset
+from evalstudio.scoring.job import ScoringJob, score_dataset
 
-from .measuring import Line, interleaved
+from .measuring import AgentConnection, interleaved
 
 RECORDS = 10_000
 PLAN = """
@@ -46,7 +45,7 @@ def write_dataset(path: Path, records: int) -> None:
             file.write(orjson.dumps(row) + b"\n")
 
 
-def measure() -> list[Line]:
+def measure() -> list[AgentConnection]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dataset, plan = folder / "records.jsonl", folder / "plan.yaml"
@@ -57,8 +56,8 @@ def measure() -> list[Line]:
         return [_per_record(ours, floor), _second_worker(folder, plan)]
 
 
-def _per_record(ours: float, floor: float) -> Line:
-    return Line(
+def _per_record(ours: float, floor: float) -> AgentConnection:
+    return AgentConnection(
         "scoring, CPU per record, four fast evaluators",
         f"{ours / RECORDS * 1e6:.0f} µs",
         f"{floor / RECORDS * 1e6:.0f} µs plain loop",
@@ -67,7 +66,7 @@ def _per_record(ours: float, floor: float) -> Line:
     )
 
 
-def _second_worker(folder: Path, plan: Path) -> Line:
+def _second_worker(folder: Path, plan: Path) -> AgentConnection:
     """Wall time of one and of two workers; the time to start them is taken off by a tiny run."""
     dataset, tiny = folder / "many.jsonl", folder / "tiny.jsonl"
     write_dataset(dataset, RECORDS * 6)
@@ -78,7 +77,7 @@ def _second_worker(folder: Path, plan: Path) -> Line:
         start = min(_wall(tiny, plan, folder, workers) for _ in range(2))
         seconds[workers] = best - start
     gain = seconds[1] / seconds[2]
-    return Line(
+    return AgentConnection(
         "scoring, two workers beside one",
         f"{RECORDS * 6 / seconds[2]:,.0f} records/s",
         f"{RECORDS * 6 / seconds[1]:,.0f} records/s",

@@ -17,7 +17,7 @@ from evalstudio import Message, TokensUsage, load_plugins
 from evalstudio.evaluators.aggregate import Verdict, conclude, due, mark_pending
 from evalstudio.evaluators.contract import Invocation, ScenarioInfo, TurnFacts
 from evalstudio.evaluators.definition import Entry, with_keys
-from evalstudio.evaluators.running import EvaluatorResult, run_turn
+from evalstudio.evaluators.running import Finding, run_turn
 
 CONVERSATION = [
     ("Hi, I would like to return my headphones.", "Hello! Gladly. What is your order number?", 640, 48),
@@ -72,7 +72,7 @@ def recorded() -> list[TurnFacts]:
 
 async def evaluate(entries: list[Entry]) -> Verdict:
     """Every turn by the evaluators that are due then, and the final ones once at the end."""
-    turns: list[list[EvaluatorResult]] = []
+    turns: list[list[Finding]] = []
     for facts in recorded():
         results = await run_turn(due(entries, turns), facts)
         mark_pending(results)
@@ -102,7 +102,7 @@ def show(entries: list[Entry], verdict: Verdict) -> None:
     console.print("[dim]The toxicity check is planted to fail; the others hold.[/dim]")
 
 
-def outcome(result: EvaluatorResult) -> str:
+def outcome(result: Finding) -> str:
     if result.error is not None:
         return "[yellow]error[/yellow]"
     if result.kind == "metric":

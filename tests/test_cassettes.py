@@ -18,17 +18,17 @@ from tests.llm.opened import KEY
 from tests.support.agent_server import AgentServer, Recorded, says
 from tests.support.model_server import ModelServer
 
+from evalstudio.base.json_text import json_text
 from evalstudio.cassettes import Cassette, CassetteError, CassetteMiss
+from evalstudio.connectors.cassette_session import open_session
 from evalstudio.connectors.contract import ConnectorSettings, RunInfo
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.recorded import open_session
 from evalstudio.conversation.definitions import Persona, Scenario
 from evalstudio.conversation.loop import converse, finished
 from evalstudio.conversation.preparation import Services, prepare
 from evalstudio.conversation.results import RunResult
 from evalstudio.llm import Llm, LlmSettings
-from evalstudio.messages import json_text
 from evalstudio.plugins import create_registry
 
 

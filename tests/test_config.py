@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.files import ConfigError, read_mapping
+from evalstudio.base.files import ConfigError, read_mapping
 from evalstudio.project.config import ProjectConfig, find_config, read_config
 
 FULL: dict[str, Any] = {

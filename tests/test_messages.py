@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from evalstudio.messages import (
-    ContentBlock,
-    Message,
-    TokensUsage,
-    ToolCall,
-    json_text,
-    text_of,
-    tool_calls_of,
-)
+from evalstudio.base.json_text import json_text
+from evalstudio.messages import ContentBlock, Message, TokensUsage, ToolCall, text_of, tool_calls_of
 
 
 def test_content_may_be_text_blocks_or_nothing() -> None:
@@ -121,4 +114,5 @@ def test_what_is_no_message_is_refused(given: dict[str, object]) -> None:
 
 
 def test_json_text_survives_what_json_cannot_hold() -> None:
-    assert json_text({"a": object, 1: "x"}).startswith('{"a":"<class')
+    assert json_text({"a": object(), 1: "x"}).startswith('{"a":"<object')
+    assert json_text({"class": object, "function": len, "kept": 1}) == '{"kept":1}'

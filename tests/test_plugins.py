@@ -18,7 +18,7 @@ from tests.support.plugin_files import (
 )
 
 from evalstudio import load_plugins
-from evalstudio.files import ConfigError
+from evalstudio.base.files import ConfigError
 from evalstudio.plugins import PluginError
 from evalstudio.testing import context
 

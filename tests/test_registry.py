@@ -19,7 +19,9 @@ class TestTheRegistry:
         types = create_registry().list_evaluator_types()
         names = [item["type"] for item in types]
         assert len(names) == len(set(names))
-        assert set(names) >= {name.replace("_", "-") for name in BUILTIN_MODULES}
+        assert set(names) == {page.stem for page in Path("docs/evaluators").glob("*.md")} - {"index"}
+        modules = {create_registry().get_evaluator(name).module.rpartition(".")[2] for name in names}
+        assert modules == set(BUILTIN_MODULES)
         assert all(item["builtin"] and item["source"] == "built-in" for item in types)
 
     def test_describes_types_for_forms(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from .schemas import Schema, compile_schema, path_text, problems, with_defaults
+from .base.schemas import Schema, compile_schema, path_text, problems, with_defaults
 
 EMPTY_SCHEMA: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
 TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\Z")

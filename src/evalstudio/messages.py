@@ -12,6 +12,8 @@ from typing import Any, cast
 import orjson
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
+from .base.json_text import json_text
+
 
 class ContentBlock(BaseModel):
     """One part of a multi-part content; unknown kinds keep their fields."""
@@ -160,16 +162,7 @@ def tool_calls_of(messages: Iterable[Message]) -> list[ToolCall]:
     return [call for message in messages if message.role == "assistant" for call in message.tool_calls or ()]
 
 
-def json_text(value: object) -> str:
-    """Compact JSON text; what JSON cannot hold becomes its ``str``."""
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "refusal"})
-
-
-def _plain(value: object) -> object:
-    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else str(value)
 
 
 def _first(given: Mapping[str, Any], *names: str) -> Any:
@@ -205,3 +198,25 @@ def _parts(value: object) -> list[dict[str, Any]]:
     items: list[object] = cast(list[object], value) if isinstance(value, list) else []
     texts = [{"type": "text", "text": item} if isinstance(item, str) else item for item in items]
     return [dict(cast(Mapping[str, Any], item)) for item in texts if isinstance(item, Mapping)]
+
+
+def text_for_model(message: Message) -> str:
+    """Its text; tool calls are told, not replayed, for the tools are not ours to offer."""
+    text = text_of(message)
+    if message.role == "tool":
+        return f"[result of {message.name or message.tool_call_id or 'a tool'}] {text}"
+    calls = [f"[called {call.name} with {call.function.arguments}]" for call in message.tool_calls or ()]
+    return "\n".join([text, *calls] if text else calls)
+
+
+def as_text(value: Any) -> str | None:
+    """The text of a value: strings, messages and plain numbers have one, containers do not."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Message):
+        return text_of(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return None

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.cli.conftest import Typed
 
-from evalstudio.schemas import compile_schema
+from evalstudio.base.schemas import compile_schema
 
 MORE = """
 personas:

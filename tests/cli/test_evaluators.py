@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evalstudio import create_registry
 from evalstudio.cli.app import app
-from evalstudio.cli.fields import fields_of
+from evalstudio.cli.evaluators import fields_of
 from evalstudio.version import __version__
 
 BUILT_IN = [item["type"] for item in create_registry().list_evaluator_types()]

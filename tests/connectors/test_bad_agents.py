@@ -27,10 +27,10 @@ from tests.support.agent_server import (
 )
 from tests.support.sessions import QUICK, ask, session_of
 
+from evalstudio.connectors.connection import CallPolicy
 from evalstudio.connectors.contract import ConnectorError
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.policy import CallPolicy
 
 MOST_GROWTH = 50_000_000
 

@@ -10,8 +10,7 @@ from tests.support.sessions import ask, session_of, talk
 
 from evalstudio.connectors.contract import ConnectorError
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.langchain_messages import to_openai, usage_of
-from evalstudio.connectors.langgraph import langgraph_agent
+from evalstudio.connectors.langgraph import langgraph_agent, to_openai, usage_of
 from evalstudio.messages import Message, TokensUsage
 
 

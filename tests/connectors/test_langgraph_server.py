@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.support.sessions import ask, session_of, settings_of, talk, user
 
+from evalstudio.connectors.connection import CallPolicy
 from evalstudio.connectors.contract import ConnectorError, RunInfo
 from evalstudio.connectors.http_pool import HttpPool
 from evalstudio.connectors.langgraph import langgraph_agent
-from evalstudio.connectors.policy import CallPolicy
 from evalstudio.connectors.session import AgentSession, test_connector
 from evalstudio.messages import Message, TokensUsage
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.connectors.policy import CallPolicy, is_temporary, retry_after
+from evalstudio.connectors.connection import CallPolicy, is_temporary, retry_after
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 

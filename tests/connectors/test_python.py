@@ -12,9 +12,8 @@ from tests.support.sessions import ask, session_of, settings_of
 
 from evalstudio.configs import InvalidConfig
 from evalstudio.connectors.contract import ConnectorContext, ConnectorError
-from evalstudio.connectors.functions import callable_connector
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.python import python_agent
+from evalstudio.connectors.python import callable_connector, python_agent
 from evalstudio.messages import Message
 
 AGENT = """

@@ -13,6 +13,7 @@ from tests.support.agent_server import DROP, HTML, AgentServer, Answer, Recorded
 from tests.support.sessions import QUICK, settings_of, talk, user
 
 from evalstudio.cassettes import Cassette, CassetteError, CassetteMiss
+from evalstudio.connectors.cassette_session import RecordedSession, ReplayedSession, Session, open_session
 from evalstudio.connectors.contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -23,7 +24,6 @@ from evalstudio.connectors.contract import (
 )
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.recorded import RecordedSession, ReplayedSession, Session, open_session
 from evalstudio.connectors.session import AgentSession
 from evalstudio.messages import Message
 

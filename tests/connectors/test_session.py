@@ -14,6 +14,7 @@ import pytest
 from tests.support.agent_server import AgentServer, says
 from tests.support.sessions import QUICK, ask, connector_of, session_of, talk, user
 
+from evalstudio.connectors.connection import CallPolicy
 from evalstudio.connectors.contract import (
     ConnectorContext,
     ConnectorError,
@@ -23,7 +24,6 @@ from evalstudio.connectors.contract import (
     define_connector,
 )
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.policy import CallPolicy
 from evalstudio.connectors.session import AgentSession, close_connectors, test_connector
 from evalstudio.messages import Message, TokensUsage
 

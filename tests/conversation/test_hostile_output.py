@@ -8,7 +8,7 @@ from tests.support.model_server import ModelServer
 
 from evalstudio.conversation.library import run_scenario
 from evalstudio.evaluators.builtin.llm_judge import judge_messages, llm_judge
-from evalstudio.evaluators.marks import MARK, fenced, new_mark
+from evalstudio.evaluators.builtin.prompts import MARK, fenced, new_mark
 from evalstudio.messages import Message
 from evalstudio.testing import context
 

@@ -14,8 +14,8 @@ from tests.support.models import ScriptedLlm
 from evalstudio.conversation.definitions import Persona
 from evalstudio.conversation.library import run_scenario
 from evalstudio.conversation.results import RunResult
-from evalstudio.evaluators.marks import MARK
-from evalstudio.evaluators.running import EvaluatorResult
+from evalstudio.evaluators.builtin.prompts import MARK
+from evalstudio.evaluators.running import Finding
 from evalstudio.messages import Message
 
 BOOKED = "Your table is booked, reference BK-12345."
@@ -31,7 +31,7 @@ async def judged(
         return await run_scenario(scenario(**wanted), says(agent), llm=llm)
 
 
-def criteria(result: RunResult) -> EvaluatorResult:
+def criteria(result: RunResult) -> Finding:
     return next(r for r in result.evaluator_results if r.name == "criteria")
 
 

@@ -314,26 +314,26 @@ class TestFaults:
         assert asyncio.all_tasks() == before
 
     async def test_whoever_stops_listening_ends_the_conversation(self) -> None:
-        class Line:
+        class AgentConnection:
             calls = 0
 
             async def setup(self) -> None: ...
 
             async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Any:
-                Line.calls += 1
+                AgentConnection.calls += 1
                 raise AssertionError
 
             async def state(self) -> None: ...
 
         scenario = make(name="s", script=["a"], evaluators=[regex("x")])
-        events = converse(prepare(scenario, create_registry()), Line(), Services())
+        events = converse(prepare(scenario, create_registry()), AgentConnection(), Services())
         assert isinstance(await anext(events), UserSpoke)
         await events.aclose()
-        assert Line.calls == 0
+        assert AgentConnection.calls == 0
 
 
 async def test_events_come_in_order() -> None:
-    class Line:
+    class AgentConnection:
         async def setup(self) -> None: ...
 
         async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Any:
@@ -350,7 +350,7 @@ async def test_events_come_in_order() -> None:
         script=["a", "b"],
         evaluators=[{"type": "state-match", "config": {"expected": {"booked": True}}}],
     )
-    events = [e async for e in converse(prepare(scenario, create_registry()), Line(), Services())]
+    events = [e async for e in converse(prepare(scenario, create_registry()), AgentConnection(), Services())]
     kinds = [type(event) for event in events]
     assert kinds == [UserSpoke, AgentAnswered, TurnEnded, UserSpoke, AgentAnswered, TurnEnded, Finished]
     assert isinstance(events[-1], Finished)

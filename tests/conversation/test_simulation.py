@@ -298,7 +298,7 @@ class TestOverHttp:
 
 
 async def test_the_loop_needs_no_session_to_be_driven() -> None:
-    class Line:
+    class AgentConnection:
         async def setup(self) -> None: ...
 
         async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Any:
@@ -310,5 +310,5 @@ async def test_the_loop_needs_no_session_to_be_driven() -> None:
 
     llm: Any = ScriptedLlm(persona=[{"message": "hi"}, STOP])
     plan = prepare(scenario(evaluators=[NEVER]), create_registry(), persona=ADA, has_model=True)
-    result = await finished(converse(plan, Line(), Services(llm)))
+    result = await finished(converse(plan, AgentConnection(), Services(llm)))
     assert (result.outcome, result.ended_by) == ("pass", "user")

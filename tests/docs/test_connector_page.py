@@ -6,7 +6,7 @@ import pytest
 from tests.support.plugin_files import REPOSITORY
 
 from evalstudio import create_registry
-from evalstudio.cli.fields import Field, fields_of
+from evalstudio.cli.evaluators import Field, fields_of
 
 PAGE = REPOSITORY / "docs" / "connectors.md"
 REGISTRY = create_registry()

@@ -9,7 +9,7 @@ from typing import Any
 from tests.e2e.site import in_own_loop
 from tests.support.stored_runs import ending, new_run
 
-from evalstudio.evaluators.running import EvaluatorResult
+from evalstudio.evaluators.running import Finding
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.entities import Execution, RunVerdict
@@ -88,7 +88,7 @@ async def _end(store: Store, claimed: ClaimedRun, turns: int) -> None:
     await store.finish(claimed.lease, RunEnding(verdict, output, 320.0 * turns, last_turn=last))
 
 
-def _turn(number: int, turns: int, results: list[EvaluatorResult] | None = None) -> TurnRecord:
+def _turn(number: int, turns: int, results: list[Finding] | None = None) -> TurnRecord:
     said = [
         Message(role="user", content=f"Question {number}: where is my refund for order A-{1000 + number}?"),
         Message.model_validate(
@@ -120,10 +120,10 @@ def _answer(number: int) -> str:
     )
 
 
-def _judged(turn: int) -> EvaluatorResult:
+def _judged(turn: int) -> Finding:
     evidence = [{"quote": QUOTE, "found": True}, {"quote": "nobody ever said this", "found": False}]
     metadata = {"successMet": False, "failureMet": False, "confidence": 0.8, "evidence": evidence}
-    return EvaluatorResult(
+    return Finding(
         "llm-judge",
         "LLM Judge",
         "criteria",
@@ -138,9 +138,9 @@ def _judged(turn: int) -> EvaluatorResult:
     )
 
 
-def _matched(turn: int, turns: int) -> EvaluatorResult:
+def _matched(turn: int, turns: int) -> Finding:
     failed = turn in (turns // 2, turns)
-    return EvaluatorResult(
+    return Finding(
         "regex",
         "Regex Match",
         "reference given",
@@ -154,8 +154,8 @@ def _matched(turn: int, turns: int) -> EvaluatorResult:
     )
 
 
-def _measured(turn: int) -> EvaluatorResult:
-    return EvaluatorResult(
+def _measured(turn: int) -> Finding:
+    return Finding(
         "tool-call-count",
         "Tool Call Count",
         "tool-call-count",

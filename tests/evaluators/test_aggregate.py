@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalstudio.evaluators.aggregate import (
     Decision,
-    Outlook,
+    StopConditions,
     Verdict,
     conclude,
     decide,
@@ -21,7 +21,7 @@ from evalstudio.evaluators.aggregate import (
 )
 from evalstudio.evaluators.contract import EvaluatorContext, Gate, Kind
 from evalstudio.evaluators.definition import Entry, define_evaluator, with_keys
-from evalstudio.evaluators.running import EvaluatorResult
+from evalstudio.evaluators.running import Finding
 
 
 def entry(key: str, gate: Gate = "always", kind: Kind = "assertion", reduce: Any = "last") -> Entry:
@@ -31,9 +31,9 @@ def entry(key: str, gate: Gate = "always", kind: Kind = "assertion", reduce: Any
     return define_evaluator("check", kind=kind)(check).use(gate=gate, name=key, reduce=reduce)
 
 
-def result(of: Entry, what: str, turn: int = 1, **fields: Any) -> EvaluatorResult:
+def result(of: Entry, what: str, turn: int = 1, **fields: Any) -> Finding:
     """``what`` is pass, fail, error or skip."""
-    return EvaluatorResult(
+    return Finding(
         type="check",
         label="Check",
         name=of.key,
@@ -50,9 +50,9 @@ def result(of: Entry, what: str, turn: int = 1, **fields: Any) -> EvaluatorResul
 
 
 A, E, F = entry("a"), entry("e", "eventually"), entry("f", "finally")
-GOES_ON = Outlook()
-SCRIPT_LEFT = Outlook(script_left=True)
-AT_LIMIT = Outlook(blocked_by="limit")
+GOES_ON = StopConditions()
+SCRIPT_LEFT = StopConditions(script_left=True)
+AT_LIMIT = StopConditions(blocked_by="limit")
 
 
 class TestDeciding:
@@ -80,7 +80,7 @@ class TestDeciding:
     def test_without_an_eventually_only_the_limit_the_script_or_the_user_ends_it(self) -> None:
         assert not decide([A, F], [[result(A, "pass")]], GOES_ON).over
         assert decide([A, F], [[result(A, "pass")]], AT_LIMIT) == Decision(True, "limit")
-        assert decide([A], [[result(A, "pass")]], Outlook(blocked_by="user")) == Decision(True, "user")
+        assert decide([A], [[result(A, "pass")]], StopConditions(blocked_by="user")) == Decision(True, "user")
 
     def test_a_decisive_success_ends_it_a_decisive_failure_fails_it(self) -> None:
         assert decide([A], [[result(A, "pass", decisive=True)]], GOES_ON) == Decision(True, "success")
@@ -102,9 +102,9 @@ class TestDeciding:
         assert due([A, E, F], [[result(E, "pass")]]) == [A]
 
     def test_pending_marks_only_what_may_still_hold(self) -> None:
-        marked = [result(E, "fail"), result(E, "fail", decisive=True), result(A, "fail"), result(E, "pass")]
-        mark_pending(marked)
-        assert [r.pending for r in marked] == [True, False, False, False]
+        located = [result(E, "fail"), result(E, "fail", decisive=True), result(A, "fail"), result(E, "pass")]
+        mark_pending(located)
+        assert [r.pending for r in located] == [True, False, False, False]
 
 
 class TestConcluding:
@@ -219,21 +219,21 @@ values = st.none() | st.floats(0, 1)
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> tuple[list[Entry], list[list[EvaluatorResult]]]:
+def conversations(draw: st.DrawFn) -> tuple[list[Entry], list[list[Finding]]]:
     """Entries with unique names, and results as a turn loop would gather them."""
     kinds = draw(st.lists(st.tuples(st.sampled_from(GATES), st.booleans()), min_size=1, max_size=5))
     entries = with_keys(
         [entry(f"n{i}", gate, "metric" if metric else "assertion") for i, (gate, metric) in enumerate(kinds)]
     )
     length = draw(st.integers(1, 4))
-    turns: list[list[EvaluatorResult]] = []
+    turns: list[list[Finding]] = []
     for turn in range(1, length + 1):
         turns.append([_drawn(draw, e, turn) for e in due(entries, turns)])
     turns.append([_drawn(draw, e, length) for e in entries if e.gate == "finally"])
     return entries, turns
 
 
-def _drawn(draw: st.DrawFn, of: Entry, turn: int) -> EvaluatorResult:
+def _drawn(draw: st.DrawFn, of: Entry, turn: int) -> Finding:
     what = draw(whats)
     if of.kind == "metric":
         return result(of, "error" if what == "error" else "pass", turn, value=draw(st.floats(-100, 100)))
@@ -296,7 +296,7 @@ def test_an_error_needs_something_that_errored_and_a_failure_something_that_fail
 def test_a_conversation_without_a_way_on_is_over(conversation: Any, script_left: bool, blocked: Any) -> None:
     entries, turns = conversation
     live = turns[:-1]
-    decision = decide(entries, live, Outlook(script_left=script_left, blocked_by=blocked))
+    decision = decide(entries, live, StopConditions(script_left=script_left, blocked_by=blocked))
     if blocked is not None:
         assert decision.over
     if decision.over and decision.ended_by == "success":
@@ -308,6 +308,6 @@ def test_a_conversation_without_a_way_on_is_over(conversation: Any, script_left:
 def test_a_conversation_that_ended_in_failure_fails(conversation: Any) -> None:
     entries, turns = conversation
     for n in range(1, len(turns)):
-        if decide(entries, turns[:n], Outlook()).ended_by == "failure":
+        if decide(entries, turns[:n], StopConditions()).ended_by == "failure":
             finals = [replace(r, turn=n) for r in turns[-1]]
             assert conclude(entries, [*turns[:n], finals]).outcome == "fail"

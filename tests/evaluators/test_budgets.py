@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from evalstudio.evaluators.aggregate import run_evaluators
-from evalstudio.evaluators.builtin.latency_budget import latency_budget
-from evalstudio.evaluators.builtin.token_budget import token_budget
-from evalstudio.evaluators.builtin.tool_call_budget import tool_call_budget
+from evalstudio.evaluators.builtin.measurements import latency_budget, token_budget, tool_call_budget
 from evalstudio.evaluators.contract import Invocation, TurnFacts
 from evalstudio.evaluators.definition import EvaluatorDefinition, InvalidConfig
 from evalstudio.messages import Message, TokensUsage, ToolCall

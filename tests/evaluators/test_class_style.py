@@ -8,7 +8,7 @@ import pytest
 
 from evalstudio import create_registry, run_evaluators
 from evalstudio.configs import InvalidConfig
-from evalstudio.evaluators.class_style import adapt_class, is_class_style
+from evalstudio.evaluators.definition import adapt_class, is_class_style
 from evalstudio.evaluators.records import CriterionResult
 from evalstudio.plugins import PluginError
 from evalstudio.testing import context

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evalstudio.evaluators.criteria import (
+    CriterionScore,
     EvaluationCriteria,
     Excluded,
-    Judged,
     check_unique,
     normalize,
     on_scale,
@@ -124,7 +124,12 @@ def test_names_are_unique() -> None:
 class TestWeighing:
     def test_results_on_one_criterion_are_averaged_before_weights_apply(self) -> None:
         a, b = criterion(name="a"), criterion(name="b")
-        judged = [Judged("a", 1), Judged("a", 1), Judged("a", 1), Judged("b", 0)]
+        judged = [
+            CriterionScore("a", 1),
+            CriterionScore("a", 1),
+            CriterionScore("a", 1),
+            CriterionScore("b", 0),
+        ]
         overall, means, coverage = weigh(judged, [a, b])
         assert overall == 0.5
         assert means == {"a": 1, "b": 0}
@@ -133,11 +138,11 @@ class TestWeighing:
     def test_what_is_left_out_is_counted_with_its_reason(self) -> None:
         criteria = [criterion(name=n) for n in ("a", "b", "c", "d")]
         judged = [
-            Judged("a", 0.5),
-            Judged("b", 900),
-            Judged("c", None, error="broken"),
-            Judged("d", None, skipped=True),
-            Judged("elsewhere", 1),
+            CriterionScore("a", 0.5),
+            CriterionScore("b", 900),
+            CriterionScore("c", None, error="broken"),
+            CriterionScore("d", None, skipped=True),
+            CriterionScore("elsewhere", 1),
         ]
         overall, _, coverage = weigh(judged, criteria)
         assert overall == 0.5
@@ -160,14 +165,15 @@ class TestWeighing:
     def test_an_unbounded_sum_needs_a_range(self) -> None:
         free, bounded = criterion(name="free"), criterion(name="bounded", range=(-10, 10))
         overall, means, coverage = weigh(
-            [Judged("free", 1, unbounded=True), Judged("bounded", 0, unbounded=True)], [free, bounded]
+            [CriterionScore("free", 1, unbounded=True), CriterionScore("bounded", 0, unbounded=True)],
+            [free, bounded],
         )
         assert overall == 0.5
         assert means == {"bounded": 0.5}
         assert coverage.excluded[0]["reason"] == "an unbounded sum needs a range on its criterion"
 
     def test_weights_of_zero_leave_no_overall_score(self) -> None:
-        overall, means, _ = weigh([Judged("c", 1)], [criterion(weight=0)])
+        overall, means, _ = weigh([CriterionScore("c", 1)], [criterion(weight=0)])
         assert overall is None
         assert means == {"c": 1}
 
@@ -177,7 +183,7 @@ class TestWeighing:
 
     def test_huge_weights_do_not_overflow(self) -> None:
         heavy = [criterion(name="a", weight=1e308), criterion(name="b", weight=1e308)]
-        assert weigh([Judged("a", 1), Judged("b", 0)], heavy)[0] == 0.5
+        assert weigh([CriterionScore("a", 1), CriterionScore("b", 0)], heavy)[0] == 0.5
 
 
 # --- properties -------------------------------------------------------------------------------------
@@ -218,6 +224,6 @@ def test_a_normalised_score_is_never_outside_0_to_1(scale: str, score: Any) -> N
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), max_size=12), st.randoms())
 def test_the_order_of_results_does_not_matter(pairs: list[tuple[str, float]], random: Any) -> None:
     criteria = [criterion(name=n, weight=w) for n, w in (("a", 1), ("b", 2), ("c", 0))]
-    judged = [Judged(name, score) for name, score in pairs]
+    judged = [CriterionScore(name, score) for name, score in pairs]
     shuffled = random.sample(judged, len(judged))
     assert weigh(judged, criteria)[0] == weigh(shuffled, criteria)[0]

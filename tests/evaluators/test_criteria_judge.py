@@ -12,8 +12,7 @@ from tests.llm.opened import open_llm
 from tests.support.model_server import ModelServer
 
 from evalstudio.configs import InvalidConfig
-from evalstudio.evaluators.builtin.criteria_judge import criteria_judge
-from evalstudio.evaluators.builtin.judge_scores import read_score
+from evalstudio.evaluators.builtin.criteria_judge import criteria_judge, read_score
 from evalstudio.evaluators.contract import Answer
 from evalstudio.evaluators.criteria import EvaluationCriteria, normalize
 from evalstudio.messages import Message, TokensUsage

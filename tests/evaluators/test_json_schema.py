@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from evalstudio.configs import InvalidConfig
-from evalstudio.evaluators.builtin.json_schema import json_schema
-from evalstudio.evaluators.builtin.reading_json import NotJson, find_json, read_json
-from evalstudio.evaluators.running import EvaluatorResult, run_entries
+from evalstudio.evaluators.builtin.json_schema import NotJson, find_json, json_schema, read_json
+from evalstudio.evaluators.running import Finding, run_entries
 from evalstudio.testing import context
 
 BOOKING = {
@@ -24,7 +23,7 @@ BOOKING = {
 }
 
 
-async def look(response: str, schema: Any = BOOKING, **config: Any) -> EvaluatorResult:
+async def look(response: str, schema: Any = BOOKING, **config: Any) -> Finding:
     facts = context(response, is_final=True).facts
     (result,) = await run_entries([json_schema.use({"schema": schema, **config})], facts)
     return result

@@ -7,19 +7,14 @@ from typing import Any
 import pytest
 
 from evalstudio.evaluators.aggregate import conclude, run_evaluators
-from evalstudio.evaluators.builtin.latency import latency
-from evalstudio.evaluators.builtin.response_length import response_length
-from evalstudio.evaluators.builtin.token_usage import token_usage
-from evalstudio.evaluators.builtin.tool_call_count import tool_call_count
+from evalstudio.evaluators.builtin.measurements import latency, response_length, token_usage, tool_call_count
 from evalstudio.evaluators.contract import EvaluatorContext, TurnFacts
 from evalstudio.evaluators.definition import EvaluatorDefinition, InvalidConfig
-from evalstudio.evaluators.running import EvaluatorResult, run_turn
+from evalstudio.evaluators.running import Finding, run_turn
 from evalstudio.testing import context
 
 
-async def measure(
-    definition: EvaluatorDefinition, ctx: EvaluatorContext[Any], **config: Any
-) -> EvaluatorResult:
+async def measure(definition: EvaluatorDefinition, ctx: EvaluatorContext[Any], **config: Any) -> Finding:
     verdict = await run_evaluators([definition.use(config)], ctx.facts)
     return verdict.evaluator_results[0]
 

@@ -11,11 +11,11 @@ import pytest
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.regex import regex
 from evalstudio.evaluators.records import EvaluationInput, facts_of
-from evalstudio.evaluators.running import EvaluatorResult, run_entries
+from evalstudio.evaluators.running import Finding, run_entries
 from evalstudio.testing import context
 
 
-async def look(response: str, **config: Any) -> EvaluatorResult:
+async def look(response: str, **config: Any) -> Finding:
     (result,) = await run_entries([regex.use(config)], context(response).facts)
     return result
 

@@ -10,11 +10,11 @@ import pytest
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.rule_based import rule_based
 from evalstudio.evaluators.records import EvaluationInput, facts_of
-from evalstudio.evaluators.running import EvaluatorResult, run_entries
+from evalstudio.evaluators.running import Finding, run_entries
 from evalstudio.testing import context
 
 
-async def look(response: str, *rules: dict[str, Any], **given: Any) -> list[EvaluatorResult]:
+async def look(response: str, *rules: dict[str, Any], **given: Any) -> list[Finding]:
     return await run_entries([rule_based.use(rules=list(rules))], context(response, **given).facts)
 
 

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from evalstudio.evaluators.aggregate import Verdict, run_evaluators
-from evalstudio.evaluators.builtin.emoji_scores import EMOJI_SCORES
-from evalstudio.evaluators.builtin.mood import read_mood, tokenize
-from evalstudio.evaluators.builtin.sentiment import sentiment
+from evalstudio.evaluators.builtin.sentiment import EMOJI_SCORES, sentiment, sentiment_score, tokenize
 from evalstudio.evaluators.definition import InvalidConfig
 from evalstudio.testing import context
 
@@ -76,7 +74,7 @@ def test_words_and_emoji_are_told_apart(text: str, tokens: list[str]):
     ],
 )
 def test_scores_add_up_and_a_negator_turns_the_next_scored_word_within_three(text: str, raw: int):
-    assert read_mood(text).raw == raw
+    assert sentiment_score(text).raw == raw
 
 
 def test_every_emoji_has_one_score_within_the_scale_and_is_one_token():
@@ -175,13 +173,13 @@ def test_a_config_that_cannot_work_is_refused_when_loaded(config: dict[str, Any]
 def test_a_text_with_every_character_there_is_is_read_quickly():
     text = "".join(map(chr, range(0x20, 0x110000)))
     start = time.process_time()
-    assert read_mood(text).tokens > 1_000
+    assert sentiment_score(text).tokens > 1_000
     assert time.process_time() - start < 5
 
 
 def test_the_package_of_the_word_list_is_never_imported():
     code = (
-        "import sys; from evalstudio.evaluators.builtin.mood import read_mood; "
-        "assert read_mood('good').raw == 3; assert 'afinn' not in sys.modules"
+        "import sys; from evalstudio.evaluators.builtin.sentiment import sentiment_score; "
+        "assert sentiment_score('good').raw == 3; assert 'afinn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ import pytest
 
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.tool_usage import tool_usage
-from evalstudio.evaluators.running import EvaluatorResult, run_entries
+from evalstudio.evaluators.running import Finding, run_entries
 from evalstudio.testing import context
 
 Call = tuple[str, Any]
@@ -20,12 +20,12 @@ def message(*calls: Call, role: str = "assistant") -> dict[str, Any]:
     return {"role": role, "tool_calls": [{"name": name, "args": args} for name, args in calls]}
 
 
-async def look(rules: list[dict[str, Any]], *calls: Call, **given: Any) -> list[EvaluatorResult]:
+async def look(rules: list[dict[str, Any]], *calls: Call, **given: Any) -> list[Finding]:
     entry = tool_usage.use(rules=rules)
     return await run_entries([entry], context("done", messages=[message(*calls)], **given).facts)
 
 
-def outcome(result: EvaluatorResult) -> str:
+def outcome(result: Finding) -> str:
     if result.error is not None:
         return "error"
     return "skip" if result.skipped else "pass" if result.holds else "fail"
@@ -262,7 +262,7 @@ async def test_only_assistants_call_tools() -> None:
     assert result.holds
 
 
-async def from_context(calls: Any, **given: Any) -> EvaluatorResult:
+async def from_context(calls: Any, **given: Any) -> Finding:
     config = {"rules": [{"tool": "w", "required": True, **given}], "source": "context"}
     (result,) = await run_entries([tool_usage.use(config)], context("r", context={"toolCalls": calls}).facts)
     return result

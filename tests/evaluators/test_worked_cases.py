@@ -13,7 +13,7 @@ import pytest
 from evalstudio.evaluators.contract import EvaluatorContext
 from evalstudio.evaluators.criteria import EvaluationCriteria, Excluded, normalize
 from evalstudio.evaluators.records import EvaluationInput, facts_of
-from evalstudio.evaluators.running import EvaluatorResult, run_entries
+from evalstudio.evaluators.running import Finding, run_entries
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "recorded_scoring.json").read_text())
 MODULES = {
@@ -75,7 +75,7 @@ async def test_an_evaluator_gives_what_the_case_wants(case: dict[str, Any]) -> N
         assert_result(result, expected)
 
 
-def assert_result(result: EvaluatorResult, expected: Mapping[str, Any]) -> None:
+def assert_result(result: Finding, expected: Mapping[str, Any]) -> None:
     assert result.criterion_name == expected["criterionName"]
     assert (result.error is not None) == bool(expected.get("error")), result.reason
     assert result.skipped == bool(expected.get("skipped")), result.reason

@@ -12,9 +12,9 @@ from tests.conversation.talking import by_model, verdict
 from tests.support.model_server import ModelServer, refusal
 from tests.support.projects import make_project
 
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.session import all_runs, work_off
-from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.execution.definitions import apply_files
+from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Run
 from evalstudio.storage.contract import Filters
@@ -214,7 +214,7 @@ async def run_to_end(
         await apply_files(workspace, [folder / "evals.json"])
         chosen = await workspace.store.find("eval", "all")
         assert chosen is not None
-        execution = await start_execution(workspace, await order_of(workspace, chosen))
+        execution = await start_execution(workspace, await request_for(workspace, chosen))
         # One at a time: the models' replies are used up in order.
         done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=1)
         assert done.status == "completed"

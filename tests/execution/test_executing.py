@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.processor import Processor, has_died, new_worker_id
-from evalstudio.execution.session import all_runs, work_off
-from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.base.files import ConfigError
+from evalstudio.execution.definitions import apply_files
+from evalstudio.execution.processor import Processor, all_runs, has_died, new_worker_id, work_off
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import Workspace, open_workspace
-from evalstudio.files import ConfigError
 from evalstudio.project.entities import Execution, RunSummary, StoredEval
 from evalstudio.storage.contract import Filters
 
@@ -26,7 +25,7 @@ async def start(workspace: Workspace, folder: Path, **narrowed: Any) -> Executio
     await apply_files(workspace, [folder / "evals.json"])
     wanted = await workspace.store.find("eval", "all")
     assert isinstance(wanted, StoredEval)
-    return await start_execution(workspace, await order_of(workspace, wanted, **narrowed))
+    return await start_execution(workspace, await request_for(workspace, wanted, **narrowed))
 
 
 async def runs_of(workspace: Workspace, execution: Execution) -> list[RunSummary]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.projects import make_project, scripted
 
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.session import work_off
-from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.execution.definitions import apply_files
+from evalstudio.execution.processor import work_off
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import StoredEval
 
@@ -23,7 +23,7 @@ async def execute(workspace: Workspace, runs: int) -> float:
     """CPU seconds per run of an execution."""
     wanted = await workspace.store.find("eval", "all")
     assert isinstance(wanted, StoredEval)
-    order = await order_of(workspace, wanted, repetitions=runs)
+    order = await request_for(workspace, wanted, repetitions=runs)
     start = time.process_time()
     execution = await start_execution(workspace, order)
     done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=50)

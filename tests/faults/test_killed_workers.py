@@ -17,9 +17,9 @@ import pytest
 from tests.support.postgres import PostgresServer
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.execution.applying import apply_files
-from evalstudio.execution.session import all_runs
-from evalstudio.execution.starting import order_of, start_execution
+from evalstudio.execution.definitions import apply_files
+from evalstudio.execution.processor import all_runs
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import RunSummary, StoredEval
 from evalstudio.storage.contract import Filters
@@ -78,7 +78,7 @@ async def begin(folder: Path, runs: int, seconds: float, storage: dict[str, Any]
         await apply_files(workspace, [folder / "evals.json"])
         wanted = await workspace.store.find("eval", "all")
         assert isinstance(wanted, StoredEval)
-        await start_execution(workspace, await order_of(workspace, wanted))
+        await start_execution(workspace, await request_for(workspace, wanted))
     return Trial(folder, config, runs)
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.llm.opened import open_llm
 from tests.support.model_server import ModelServer, Recorded, refusal, vector_of
 
-from evalstudio.llm.batching import BatchingEmbedder
-from evalstudio.llm.errors import ModelError
+from evalstudio.llm.embeddings import BatchingEmbedder
+from evalstudio.llm.settings import ModelError
 
 
 class Counted:

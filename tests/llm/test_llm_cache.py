@@ -14,7 +14,7 @@ from tests.llm.opened import ASKED, KEY, MET, UNMET, WAS_MET, Verdict, settings_
 from tests.support.model_server import ModelServer
 
 from evalstudio.cassettes import Cassette
-from evalstudio.evaluators.marks import fenced, new_mark
+from evalstudio.evaluators.builtin.prompts import fenced, new_mark
 from evalstudio.llm import AnswerCache, Llm, ModelError
 from evalstudio.messages import Message
 

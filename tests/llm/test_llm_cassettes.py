@@ -12,7 +12,7 @@ from tests.llm.opened import ASKED, KEY, MET, UNMET, WAS_MET, Verdict, settings_
 from tests.support.model_server import ModelServer, Recorded, Reply
 
 from evalstudio.cassettes import Cassette, CassetteMiss
-from evalstudio.evaluators.marks import fenced, new_mark
+from evalstudio.evaluators.builtin.prompts import fenced, new_mark
 from evalstudio.llm import Llm, LlmSettings, ModelError
 from evalstudio.messages import Message
 
@@ -91,17 +91,17 @@ async def test_errors_are_played_back_as_they_were(path: Path, reply: int | str)
 
 
 async def test_random_marks_do_not_make_another_request(path: Path) -> None:
-    def marked() -> list[Message]:
+    def located() -> list[Message]:
         one, two = new_mark(), new_mark()
         return [
             Message(role="user", content=f"Between {one}:\n{fenced('a', 'x', one)}\n{fenced('b', 'y', two)}")
         ]
 
-    settings = await record(path, ModelServer("fine"), lambda llm: llm.chat(marked()))
+    settings = await record(path, ModelServer("fine"), lambda llm: llm.chat(located()))
     assert "MARK1" in text_in(path)
     async with replayed(path, settings) as llm:
-        assert (await llm.chat(marked())).value == "fine"
-        swapped = marked()[0].text.replace("=== b", "=== c")
+        assert (await llm.chat(located())).value == "fine"
+        swapped = located()[0].text.replace("=== b", "=== c")
         with pytest.raises(CassetteMiss, match="=== c MARK2"):
             await llm.chat([Message(role="user", content=swapped)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalstudio.llm.prices import cost_of
+from evalstudio.llm.usage import cost_of
 from evalstudio.messages import TokensUsage
 
 USED = TokensUsage(input_tokens=1_000_000, output_tokens=100_000)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.opened import MET, UNMET, WAS_MET, Verdict
 
-from evalstudio.llm.reading import InvalidAnswer, find_objects, read_answer
+from evalstudio.llm.answers import InvalidAnswer, find_objects, read_answer
 
 GOOD = json.dumps(MET)
 OTHER = json.dumps(UNMET)

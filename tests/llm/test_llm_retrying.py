@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.llm.errors import ModelError
-from evalstudio.llm.limits import Gate
-from evalstudio.llm.retrying import Failure, Policy, persist, retry_after, wait_before
+from evalstudio.llm.limits import (
+    Failure,
+    RetryPolicy,
+    RoleLimiter,
+    call_with_retries,
+    retry_after,
+    wait_before,
+)
+from evalstudio.llm.settings import ModelError
 from evalstudio.llm.usage import RoleUsage
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -67,7 +73,7 @@ def failing(times: int, sink: list[float]) -> Callable[[], Awaitable[str]]:
     return attempt
 
 
-POLICY = Policy(retries=3, attempt_seconds=1, total_seconds=5)
+POLICY = RetryPolicy(retries=3, attempt_seconds=1, total_seconds=5)
 
 
 def again(_: Exception) -> Failure:
@@ -77,7 +83,7 @@ def again(_: Exception) -> Failure:
 async def test_it_tries_until_it_works_and_counts() -> None:
     seen: list[float] = []
     tally = RoleUsage()
-    assert await persist(failing(2, seen), again, Gate(1), POLICY, tally) == "done"
+    assert await call_with_retries(failing(2, seen), again, RoleLimiter(1), POLICY, tally) == "done"
     assert len(seen) == 3
     assert tally.retries == 2
     assert tally.waited_seconds >= 0.02
@@ -85,11 +91,11 @@ async def test_it_tries_until_it_works_and_counts() -> None:
 
 async def test_tries_are_finite() -> None:
     seen: list[float] = []
-    gate = Gate(1)
+    gate = RoleLimiter(1)
     with pytest.raises(
         ModelError, match=r"it is busy \(gave up after 4 tries; it asks to wait 0.01 s\)"
     ) as caught:
-        await persist(failing(99, seen), again, gate, POLICY, RoleUsage())
+        await call_with_retries(failing(99, seen), again, gate, POLICY, RoleUsage())
     assert len(seen) == 4
     assert caught.value.status == 503
     assert gate.in_flight == 0
@@ -98,17 +104,19 @@ async def test_tries_are_finite() -> None:
 async def test_what_cannot_get_better_is_not_tried_again() -> None:
     seen: list[float] = []
     with pytest.raises(ModelError, match=r"^wrong$"):
-        await persist(failing(99, seen), lambda _: Failure("wrong", 400), Gate(1), POLICY, RoleUsage())
+        await call_with_retries(
+            failing(99, seen), lambda _: Failure("wrong", 400), RoleLimiter(1), POLICY, RoleUsage()
+        )
     assert len(seen) == 1
 
 
 async def test_a_wait_beyond_the_total_time_is_not_begun() -> None:
     start = monotonic()
     with pytest.raises(ModelError, match="asks to wait 3600 s"):
-        await persist(
+        await call_with_retries(
             failing(99, []),
             lambda _: Failure("full", 429, again=True, throttled=True, retry_after=3600),
-            Gate(4),
+            RoleLimiter(4),
             POLICY,
             RoleUsage(),
         )
@@ -122,18 +130,18 @@ async def test_the_total_time_bounds_everything() -> None:
 
     start = monotonic()
     with pytest.raises(ModelError, match="slow"):
-        await persist(
+        await call_with_retries(
             hang,
             lambda _: Failure("slow", again=True, retry_after=0.0),
-            Gate(1),
-            Policy(retries=20, attempt_seconds=0.2, total_seconds=0.5),
+            RoleLimiter(1),
+            RetryPolicy(retries=20, attempt_seconds=0.2, total_seconds=0.5),
             RoleUsage(),
         )
     assert monotonic() - start < 1.5
 
 
 async def test_a_retry_that_gets_no_slot_in_time_gives_up() -> None:
-    gate = Gate(1)
+    gate = RoleLimiter(1)
     seen: list[float] = []
 
     async def take_the_slot(error: Exception) -> None:
@@ -144,19 +152,19 @@ async def test_a_retry_that_gets_no_slot_in_time_gives_up() -> None:
         return Failure("busy", 500, again=True, retry_after=0.05)
 
     with pytest.raises(ModelError, match="busy"):
-        await persist(failing(99, seen), explain, gate, Policy(5, 1, 0.3), RoleUsage())
+        await call_with_retries(failing(99, seen), explain, gate, RetryPolicy(5, 1, 0.3), RoleUsage())
     assert len(seen) == 1
     assert gate.queued == 0
 
 
 async def test_cancelling_gives_the_slot_back() -> None:
-    gate = Gate(1)
+    gate = RoleLimiter(1)
 
     async def hang() -> str:
         await asyncio.sleep(60)
         return ""
 
-    task = asyncio.create_task(persist(hang, again, gate, POLICY, RoleUsage()))
+    task = asyncio.create_task(call_with_retries(hang, again, gate, POLICY, RoleUsage()))
     await asyncio.sleep(0.01)
     assert gate.in_flight == 1
     task.cancel()

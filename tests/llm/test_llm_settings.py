@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from evalstudio.llm import LlmSettings, ModelError, resolve_secret
-from evalstudio.llm.providers import find_access, find_target
+from evalstudio.llm.settings import find_access, find_target
 
 KEY = "sk-very-secret-0123456789"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from evalstudio import Scenario
+from evalstudio.base.files import ConfigError
 from evalstudio.conversation.definitions import Case
-from evalstudio.files import ConfigError
-from evalstudio.project import cases as cases_module
-from evalstudio.project.cases import cases_of
+from evalstudio.project import validation as cases_module
+from evalstudio.project.validation import cases_of
 
 
 def scenario(cases: str | list[dict[str, object]]) -> Scenario:

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from evalstudio import create_registry
-from evalstudio.files import ConfigError
-from evalstudio.project.documents import KINDS, Document, read_documents
-from evalstudio.project.marked_files import parse_marked
-from evalstudio.project.planning import (
-    Stock,
-    Surroundings,
+from evalstudio.base.files import ConfigError
+from evalstudio.project.changes import (
+    DefinitionContext,
+    ProjectState,
+    changes_for,
     export_documents,
-    plan_changes,
-    take_stock,
+    project_state_of,
     writes_of,
 )
+from evalstudio.project.definition_files import parse_located
+from evalstudio.project.documents import KINDS, Document, read_documents
 from evalstudio.project.secrets import MASK, SecretBox
 
 PROJECT = """
@@ -45,54 +45,56 @@ evals:
 def documents(text: str) -> list[Document]:
     problems: list[str] = []
     found = [
-        d for marked in parse_marked(text, "p.yaml", is_json=False) for d in read_documents(marked, problems)
+        d
+        for located in parse_located(text, "p.yaml", is_json=False)
+        for d in read_documents(located, problems)
     ]
     assert not problems
     return found
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
-    return Surroundings(create_registry(), tmp_path, has_model=True)
+def around(tmp_path: Path) -> DefinitionContext:
+    return DefinitionContext(create_registry(), tmp_path, has_model=True)
 
 
-def kept(stock: Stock, changes: Sequence[Any], box: SecretBox | None = None) -> Stock:
+def kept(project_state: ProjectState, changes: Sequence[Any], box: SecretBox | None = None) -> ProjectState:
     """What a project holds after the changes, the way a store would keep it."""
-    entities = {entity.id: (key[0], entity) for key, entity in stock.entities.items()}
-    for write in writes_of(stock, changes, box):
+    entities = {entity.id: (key[0], entity) for key, entity in project_state.entities.items()}
+    for write in writes_of(project_state, changes, box):
         if write.delete is not None:
             del entities[write.delete]
         else:
             entities[write.put.id] = (write.kind, write.put)
-    return take_stock({kind: [e for k, e in entities.values() if k == kind] for kind in KINDS})
+    return project_state_of({kind: [e for k, e in entities.values() if k == kind] for kind in KINDS})
 
 
-EMPTY = take_stock({kind: [] for kind in KINDS})
+EMPTY = project_state_of({kind: [] for kind in KINDS})
 
 
 @pytest.fixture
-def stock(around: Surroundings) -> Stock:
-    return kept(EMPTY, plan_changes(EMPTY, documents(PROJECT), around))
+def project_state(around: DefinitionContext) -> ProjectState:
+    return kept(EMPTY, changes_for(EMPTY, documents(PROJECT), around))
 
 
 def lines(changes: Sequence[Any]) -> list[str]:
     return [str(change) for change in changes]
 
 
-def test_into_an_empty_project_everything_is_new_in_the_order_of_reference(around: Surroundings) -> None:
+def test_into_an_empty_project_everything_is_new_in_the_order_of_reference(around: DefinitionContext) -> None:
     reversed_file = "\n".join(f"---\n{part}" for part in reversed(PROJECT.split("\n\n")))
-    planned = plan_changes(EMPTY, list(reversed(documents(reversed_file))), around)
+    planned = changes_for(EMPTY, list(reversed(documents(reversed_file))), around)
     assert lines(planned) == ["+ persona Ana", "+ connector Agent", "+ scenario Hello", "+ eval All"]
 
 
-def test_the_same_again_changes_nothing(stock: Stock, around: Surroundings) -> None:
-    assert plan_changes(stock, documents(PROJECT), around) == []
-    assert plan_changes(stock, documents(PROJECT), around, prune=True) == []
+def test_the_same_again_changes_nothing(project_state: ProjectState, around: DefinitionContext) -> None:
+    assert changes_for(project_state, documents(PROJECT), around) == []
+    assert changes_for(project_state, documents(PROJECT), around, prune=True) == []
 
 
-def test_changed_fields_are_named(stock: Stock, around: Surroundings) -> None:
+def test_changed_fields_are_named(project_state: ProjectState, around: DefinitionContext) -> None:
     text = PROJECT.replace("tags: [a]", "maxMessages: 4").replace("script: [hi]", "script: [ho]")
-    planned = plan_changes(stock, documents(text), around)
+    planned = changes_for(project_state, documents(text), around)
     assert lines(planned) == ["~ scenario Hello (maxMessages, script, tags)"]
     assert planned[0].to_json() == {
         "change": "~",
@@ -102,25 +104,27 @@ def test_changed_fields_are_named(stock: Stock, around: Surroundings) -> None:
     }
 
 
-def test_a_change_keeps_the_identity(stock: Stock, around: Surroundings) -> None:
-    before = stock.entity(("scenario", "hello"))
-    planned = plan_changes(stock, documents(PROJECT.replace("[hi]", "[ho]")), around)
-    put = writes_of(stock, planned)[0].put
+def test_a_change_keeps_the_identity(project_state: ProjectState, around: DefinitionContext) -> None:
+    before = project_state.entity(("scenario", "hello"))
+    planned = changes_for(project_state, documents(PROJECT.replace("[hi]", "[ho]")), around)
+    put = writes_of(project_state, planned)[0].put
     assert (put.id, put.created_at, put.script) == (before.id, before.created_at, ["ho"])
 
 
-def test_names_differ_in_more_than_case(stock: Stock, around: Surroundings) -> None:
+def test_names_differ_in_more_than_case(project_state: ProjectState, around: DefinitionContext) -> None:
     text = PROJECT.replace("personas: [Ana]", "personas: [ANA]").replace("[Hello]", "[hello]")
-    assert plan_changes(stock, documents(text), around) == []
-    assert lines(plan_changes(stock, documents("kind: persona\nname: ANA\n"), around))[0].startswith(
+    assert changes_for(project_state, documents(text), around) == []
+    assert lines(changes_for(project_state, documents("kind: persona\nname: ANA\n"), around))[0].startswith(
         "~ persona ANA (headers, name)"
     )
 
 
-def test_what_is_not_in_the_files_stays_unless_pruned(stock: Stock, around: Surroundings) -> None:
+def test_what_is_not_in_the_files_stays_unless_pruned(
+    project_state: ProjectState, around: DefinitionContext
+) -> None:
     only = documents("kind: persona\nname: New\n")
-    assert lines(plan_changes(stock, only, around)) == ["+ persona New"]
-    pruned = plan_changes(stock, only, around, prune=True)
+    assert lines(changes_for(project_state, only, around)) == ["+ persona New"]
+    pruned = changes_for(project_state, only, around, prune=True)
     assert lines(pruned) == [
         "+ persona New",
         "- eval All",
@@ -128,19 +132,21 @@ def test_what_is_not_in_the_files_stays_unless_pruned(stock: Stock, around: Surr
         "- connector Agent",
         "- persona Ana",
     ]
-    assert [d.name for d in export_documents(kept(stock, pruned))] == ["New"]
+    assert [d.name for d in export_documents(kept(project_state, pruned))] == ["New"]
 
 
-def test_pruning_refuses_to_leave_a_reference_behind(stock: Stock, around: Surroundings) -> None:
+def test_pruning_refuses_to_leave_a_reference_behind(
+    project_state: ProjectState, around: DefinitionContext
+) -> None:
     scenario = documents(PROJECT)[2:3]
     with pytest.raises(ConfigError, match=r'p.yaml:12: scenario "Hello": personas\[0\]: there is no persona'):
-        plan_changes(stock, scenario, around, prune=True)
+        changes_for(project_state, scenario, around, prune=True)
 
 
-def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -> None:
+def test_an_unknown_reference_suggests_what_may_be_meant(around: DefinitionContext) -> None:
     text = PROJECT.replace("scenarios: [Hello]", "scenarios: [Helo]")
     with pytest.raises(ConfigError) as caught:
-        plan_changes(EMPTY, documents(text), around)
+        changes_for(EMPTY, documents(text), around)
     assert str(caught.value) == (
         'p.yaml:17: eval "All": scenarios[0]: there is no scenario called "Helo"; did you mean Hello?'
     )
@@ -177,22 +183,22 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: Surroundings) -
     ],
 )
 def test_what_does_not_fit_here_is_told_with_its_line(
-    around: Surroundings, was: str, now: str, expected: str
+    around: DefinitionContext, was: str, now: str, expected: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan_changes(EMPTY, documents(PROJECT.replace(was, now)), around)
+        changes_for(EMPTY, documents(PROJECT.replace(was, now)), around)
     assert expected in str(caught.value)
 
 
 def test_without_a_model_nobody_can_be_simulated(tmp_path: Path) -> None:
-    around = Surroundings(create_registry(), tmp_path, has_model=False)
+    around = DefinitionContext(create_registry(), tmp_path, has_model=False)
     with pytest.raises(ConfigError, match='scenario "Hello": nobody can speak first'):
-        plan_changes(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+        changes_for(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
 
 
 class TestSecrets:
-    def test_they_are_masked_in_what_is_exported(self, stock: Stock) -> None:
-        ana, agent = export_documents(stock)[:2]
+    def test_they_are_masked_in_what_is_exported(self, project_state: ProjectState) -> None:
+        ana, agent = export_documents(project_state)[:2]
         assert ana.body["headers"] == {
             "Authorization": MASK,
             "X-Plain": "seen",
@@ -202,47 +208,55 @@ class TestSecrets:
         assert agent.body["config"] == {"requestTemplate": {"apiKey": MASK}}
 
     def test_what_is_exported_changes_nothing_and_keeps_them(
-        self, stock: Stock, around: Surroundings
+        self, project_state: ProjectState, around: DefinitionContext
     ) -> None:
-        exported = export_documents(stock)
-        assert plan_changes(stock, exported, around) == []
+        exported = export_documents(project_state)
+        assert changes_for(project_state, exported, around) == []
         exported[1].body["config"] = {**exported[1].body["config"], "path": "/chat"}
-        after = kept(stock, plan_changes(stock, exported, around))
+        after = kept(project_state, changes_for(project_state, exported, around))
         assert after.entity(("connector", "agent")).headers == {"X-Api-Key": "s3cret-value"}
 
-    def test_they_do_not_go_to_another_address(self, stock: Stock, around: Surroundings) -> None:
-        exported = export_documents(stock)
+    def test_they_do_not_go_to_another_address(
+        self, project_state: ProjectState, around: DefinitionContext
+    ) -> None:
+        exported = export_documents(project_state)
         exported[1].body["baseUrl"] = "https://evil.test/v1"
         with pytest.raises(ConfigError, match=r"headers.X-Api-Key: belongs to the address that changes"):
-            plan_changes(stock, exported, around)
+            changes_for(project_state, exported, around)
 
-    def test_another_path_at_the_same_address_keeps_them(self, stock: Stock, around: Surroundings) -> None:
-        exported = export_documents(stock)
+    def test_another_path_at_the_same_address_keeps_them(
+        self, project_state: ProjectState, around: DefinitionContext
+    ) -> None:
+        exported = export_documents(project_state)
         exported[1].body["baseUrl"] = "https://agent.test/v2"
-        after = kept(stock, plan_changes(stock, exported, around))
+        after = kept(project_state, changes_for(project_state, exported, around))
         assert after.entity(("connector", "agent")).headers == {"X-Api-Key": "s3cret-value"}
 
-    def test_a_mask_without_anything_behind_it_is_refused(self, stock: Stock, around: Surroundings) -> None:
+    def test_a_mask_without_anything_behind_it_is_refused(
+        self, project_state: ProjectState, around: DefinitionContext
+    ) -> None:
         with pytest.raises(
             ConfigError, match=r'persona "Ana": headers.Authorization: \*+ stands for a secret'
         ):
-            plan_changes(EMPTY, export_documents(stock), around)
+            changes_for(EMPTY, export_documents(project_state), around)
 
-    def test_a_new_value_replaces_the_old(self, stock: Stock, around: Surroundings) -> None:
-        planned = plan_changes(stock, documents(PROJECT.replace("s3cret-value", "another")), around)
+    def test_a_new_value_replaces_the_old(
+        self, project_state: ProjectState, around: DefinitionContext
+    ) -> None:
+        planned = changes_for(project_state, documents(PROJECT.replace("s3cret-value", "another")), around)
         assert lines(planned) == ["~ connector Agent (headers)"]
-        assert kept(stock, planned).entity(("connector", "agent")).headers == {"X-Api-Key": "another"}
+        assert kept(project_state, planned).entity(("connector", "agent")).headers == {"X-Api-Key": "another"}
 
     def test_sealed_ones_are_compared_by_what_is_in_them(self, tmp_path: Path) -> None:
         box = SecretBox(tmp_path / "secret.key")
-        around = Surroundings(create_registry(), tmp_path, has_model=True, box=box)
-        sealed = kept(EMPTY, plan_changes(EMPTY, documents(PROJECT), around), box)
+        around = DefinitionContext(create_registry(), tmp_path, has_model=True, box=box)
+        sealed = kept(EMPTY, changes_for(EMPTY, documents(PROJECT), around), box)
         assert "s3cret-value" not in str(sealed.entity(("connector", "agent")))
-        assert plan_changes(sealed, documents(PROJECT), around) == []
-        assert plan_changes(sealed, export_documents(sealed), around) == []
-        planned = plan_changes(sealed, documents(PROJECT.replace("s3cret-value", "another")), around)
+        assert changes_for(sealed, documents(PROJECT), around) == []
+        assert changes_for(sealed, export_documents(sealed), around) == []
+        planned = changes_for(sealed, documents(PROJECT.replace("s3cret-value", "another")), around)
         assert lines(planned) == ["~ connector Agent (headers)"]
 
-    def test_what_pretends_to_be_sealed_is_refused(self, around: Surroundings) -> None:
+    def test_what_pretends_to_be_sealed_is_refused(self, around: DefinitionContext) -> None:
         with pytest.raises(ConfigError, match=r"headers.X-Api-Key: begins like a sealed value"):
-            plan_changes(EMPTY, documents(PROJECT.replace("s3cret-value", "sealed:v1:abc")), around)
+            changes_for(EMPTY, documents(PROJECT.replace("s3cret-value", "sealed:v1:abc")), around)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evalstudio.files import ConfigError
+from evalstudio.base.files import ConfigError
+from evalstudio.project.changes import read_files
+from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import Document
-from evalstudio.project.marked_files import parse_marked
-from evalstudio.project.planning import read_files
 
 PERSONA = "kind: persona\nname: Ana\n"
 JUDGED = "evaluators: [{type: regex, config: {pattern: x}}]"
@@ -36,7 +36,7 @@ def complaint(folder: Path, **files: str | bytes) -> str:
 
 
 def plain(text: str) -> Any:
-    return parse_marked(text, "x.yaml", is_json=False)[0].data
+    return parse_located(text, "x.yaml", is_json=False)[0].data
 
 
 class TestWaysToWriteThem:

@@ -10,30 +10,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstudio import create_registry
-from evalstudio.execution.applying import apply_documents, stock_of
+from evalstudio.base.concurrency import run_sync
+from evalstudio.execution.definitions import apply_documents, load_project_state
 from evalstudio.execution.workspace import open_workspace
-from evalstudio.project.documents import KINDS, Document, document_of, read_documents
-from evalstudio.project.entities import (
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-    name_key,
-)
-from evalstudio.project.marked_files import parse_marked
-from evalstudio.project.planning import (
-    Surroundings,
+from evalstudio.project.changes import (
+    DefinitionContext,
+    changes_for,
     export_documents,
-    plan_changes,
+    project_state_of,
     read_files,
-    take_stock,
     writes_of,
 )
-from evalstudio.project.writing import Format, in_files, in_one, to_text
-from evalstudio.sync import run_sync
+from evalstudio.project.definition_files import parse_located
+from evalstudio.project.documents import (
+    KINDS,
+    Document,
+    Format,
+    document_of,
+    in_files,
+    in_one,
+    read_documents,
+    to_text,
+)
+from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key
 
-AROUND = Surroundings(create_registry(), Path("/nowhere"), has_model=True)
-EMPTY = take_stock({kind: [] for kind in KINDS})
+AROUND = DefinitionContext(create_registry(), Path("/nowhere"), has_model=True)
+EMPTY = project_state_of({kind: [] for kind in KINDS})
 
 AWKWARD = (
     *(
@@ -129,8 +131,8 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
 def through_text(documents: list[Document], form: Format) -> list[Document]:
     """The documents as they come back from one file."""
     problems: list[str] = []
-    marked = parse_marked(to_text(in_one(documents), form), "x", is_json=form == "json")
-    read = [document for one in marked for document in read_documents(one, problems)]
+    located = parse_located(to_text(in_one(documents), form), "x", is_json=form == "json")
+    read = [document for one in located for document in read_documents(one, problems)]
     assert not problems
     return read
 
@@ -138,25 +140,25 @@ def through_text(documents: list[Document], form: Format) -> list[Document]:
 @settings(max_examples=150, deadline=None)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_applying_what_was_exported_changes_nothing(project: dict[Any, list[Any]], form: Format) -> None:
-    stock = take_stock(project)
-    read = through_text(export_documents(stock), form)
-    assert plan_changes(stock, read, AROUND, prune=True) == []
+    project_state = project_state_of(project)
+    read = through_text(export_documents(project_state), form)
+    assert changes_for(project_state, read, AROUND, prune=True) == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_an_empty_project_becomes_the_same(project: dict[Any, list[Any]], form: Format) -> None:
-    stock = take_stock(project)
-    exported = export_documents(stock)
-    writes = writes_of(EMPTY, plan_changes(EMPTY, through_text(exported, form), AROUND))
-    again = take_stock({kind: [w.put for w in writes if w.kind == kind] for kind in KINDS})
+    project_state = project_state_of(project)
+    exported = export_documents(project_state)
+    writes = writes_of(EMPTY, changes_for(EMPTY, through_text(exported, form), AROUND))
+    again = project_state_of({kind: [w.put for w in writes if w.kind == kind] for kind in KINDS})
     assert export_documents(again) == exported
 
 
 @settings(max_examples=50, deadline=None)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Format) -> None:
-    exported = export_documents(take_stock(project))
+    exported = export_documents(project_state_of(project))
     with TemporaryDirectory() as folder:
         for path, text in in_files(exported, form).items():
             place = Path(folder, path)
@@ -170,7 +172,7 @@ def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Forma
 @settings(max_examples=300, deadline=None)
 @given(plain, st.sampled_from(["yaml", "json"]))
 def test_any_plain_value_is_read_as_it_was_written(value: Any, form: Format) -> None:
-    read = parse_marked(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
+    read = parse_located(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
     assert repr(read) == repr(value)
 
 
@@ -182,7 +184,7 @@ def test_a_document_does_not_say_what_is_only_a_default() -> None:
 @settings(max_examples=25, deadline=None)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_the_same_holds_for_a_project_on_disk(project: dict[Any, list[Any]], form: Format) -> None:
-    exported = export_documents(take_stock(project))
+    exported = export_documents(project_state_of(project))
     with TemporaryDirectory() as folder:
         config = Path(folder, "evalstudio.config.json")
         config.write_text(
@@ -195,5 +197,5 @@ async def _applied_twice(config: Path, documents: list[Document]) -> tuple[list[
     """What a project on disk exports after the documents were applied, and what applying that changes."""
     async with open_workspace(config) as workspace:
         await apply_documents(workspace, documents)
-        exported = export_documents(await stock_of(workspace.store))
+        exported = export_documents(await load_project_state(workspace.store))
         return exported, await apply_documents(workspace, through_text(exported, "yaml"), prune=True)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, rows
 
-from evalstudio.scoring import streaming
-from evalstudio.scoring.dataset_files import BadRecord
+from evalstudio.scoring import job as streaming
+from evalstudio.scoring.datasets import BadRecord
 from evalstudio.scoring.rows import RowReader, in_sample
 
 
@@ -198,4 +198,4 @@ def test_an_odd_value_from_an_evaluator_never_costs_the_run(folder: Folder) -> N
     assert summary.records == 3
     assert summary.metrics["odd"].count == 3
     metadata = folder.results()[0]["results"][0]["metadata"]
-    assert metadata == {"half": "?", "big": str(10**30), "keys": {"1": [2]}}
+    assert metadata == {"half": "\ufffd", "big": str(10**30), "keys": {"1": [2]}}

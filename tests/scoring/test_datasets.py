@@ -15,8 +15,7 @@ from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.scoring import datasets
-from evalstudio.scoring.dataset_files import BadRecord
-from evalstudio.scoring.datasets import Chunk, read_chunks
+from evalstudio.scoring.datasets import BadRecord, Chunk, read_chunks
 
 GOOD = b'{"id": "a", "response": "hello"}\n'
 
@@ -314,7 +313,7 @@ MEASURES = """
 import sys
 from pathlib import Path
 from evalstudio.scoring.job import ScoringJob
-from evalstudio.scoring.streaming import score_dataset
+from evalstudio.scoring.job import score_dataset
 from tests.support.memory import peak_megabytes
 summary, _ = score_dataset(ScoringJob(Path(sys.argv[1]), Path(sys.argv[2]), skip_bad=True))
 print(summary.bad, summary.records, peak_megabytes())

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
-from evalstudio.files import ConfigError
-from evalstudio.schemas import compile_schema, problems
+from evalstudio.base.files import ConfigError
+from evalstudio.base.schemas import compile_schema, problems
 from evalstudio.scoring.plan import load_plan
 
 

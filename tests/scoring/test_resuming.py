@@ -13,8 +13,8 @@ import pytest
 from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
-from evalstudio.files import ConfigError
-from evalstudio.scoring.dataset_files import BadRecord
+from evalstudio.base.files import ConfigError
+from evalstudio.scoring.datasets import BadRecord
 
 SLOW = """
 import asyncio

@@ -33,7 +33,7 @@ SCORE = """
 import sys, time
 from pathlib import Path
 from evalstudio.scoring.job import ScoringJob
-from evalstudio.scoring.streaming import score_dataset
+from evalstudio.scoring.job import score_dataset
 from tests.support.memory import peak_megabytes
 start = time.perf_counter()
 job = ScoringJob(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), resume=True)

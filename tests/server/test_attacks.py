@@ -12,7 +12,7 @@ import pytest
 from tests.support.api_server import Api, serving
 
 from evalstudio.server.policy import ServerPolicy, UnsafeServer, policy_for
-from evalstudio.server.sessions import COOKIE, issue
+from evalstudio.server.security import COOKIE, issue
 
 TOKEN = "a-token-nobody-guesses-0123456789"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

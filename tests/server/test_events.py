@@ -15,9 +15,9 @@ from tests.support.api_server import Api, ServerProcess, serving
 from tests.support.projects import make_project, scripted
 from tests.support.stored_runs import queued
 
-from evalstudio.server import hub as hubs
-from evalstudio.server import streaming
-from evalstudio.server.hub import EventHub, Wanted
+from evalstudio.server import events as hubs
+from evalstudio.server import events as streaming
+from evalstudio.server.events import EventFilter, EventHub
 
 
 async def events_of(
@@ -161,7 +161,7 @@ class TestComingBack:
         monkeypatch.setattr(hubs, "_QUEUED", 5)
         store: Any = api.studio.store
         hub = EventHub(store)
-        slow = hub.listen(0, Wanted())
+        slow = hub.listen(0, EventFilter())
         first = await _first_after(slow, store)
         for _ in range(40):
             await queued(store, 1)
@@ -171,7 +171,7 @@ class TestComingBack:
         rest = [_id(frame) async for frame in slow]
         last = rest[-1] if rest else first
         resumed: list[int] = []
-        async for frame in hub.listen(last, Wanted()):
+        async for frame in hub.listen(last, EventFilter()):
             resumed.append(_id(frame))
             if len(rest) + len(resumed) == 40:
                 break
@@ -216,7 +216,7 @@ async def _tell_much(store: Any, labels: dict[str, str]) -> None:
 
     def tell(unit: Any) -> None:
         for _ in range(200):
-            unit.tell("test.noise", "x", body=labels)
+            unit.add_event("test.noise", "x", body=labels)
 
     await store.database.write(tell)
 

@@ -31,8 +31,7 @@ from tests.support.api_server import ServerProcess
 from tests.support.postgres import running_postgres
 from tests.support.projects import make_project, scripted
 
-from evalstudio.server.app import create_app
-from evalstudio.server.describing import openapi_text
+from evalstudio.server.app import create_app, openapi_text
 
 DOCUMENT: dict[str, Any] = create_app().openapi()
 OPERATIONS = [

@@ -19,13 +19,13 @@ from tests.support.postgres import PostgresServer
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage import schema
 from evalstudio.storage.errors import SchemaMismatch
-from evalstudio.storage.migrating import HEAD, upgrade
-from evalstudio.storage.migrating import _script as script  # pyright: ignore[reportPrivateUsage]
+from evalstudio.storage.migrations import HEAD, upgrade
+from evalstudio.storage.migrations import _script as script  # pyright: ignore[reportPrivateUsage]
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, status
 from evalstudio.storage.postgres import PostgresDatabase
 from evalstudio.storage.sqlite import connect
 from evalstudio.storage.store import SqlStore
-from evalstudio.storage.transaction import Unit
+from evalstudio.storage.transaction import Transaction
 
 SQLITE = StorageSettings()
 
@@ -54,7 +54,7 @@ async def on_server(dsn: str, work: object) -> None:
 
 
 async def test_the_migrations_make_exactly_the_tables_that_are_declared(store: SqlStore) -> None:
-    def differences(unit: Unit) -> list[object]:
+    def differences(unit: Transaction) -> list[object]:
         context = MigrationContext.configure(unit.connection, opts={"compare_type": False})
         return list(compare_metadata(context, schema.metadata))
 
@@ -135,7 +135,7 @@ async def test_a_failed_upgrade_leaves_the_old_database(
         upgrade(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evalstudio.storage.migrating.upgrade", interrupted)
+    monkeypatch.setattr("evalstudio.storage.migrations.upgrade", interrupted)
     with pytest.raises(KeyboardInterrupt):
         await asyncio.to_thread(_migrate_now, tmp_path)
     monkeypatch.undo()

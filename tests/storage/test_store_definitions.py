@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from evalstudio.evaluators.definition import define_evaluator
-from evalstudio.project.entities import (
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-    now,
-)
-from evalstudio.storage.contract import Change, Filters, Once
+from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, now
+from evalstudio.storage.contract import DefinitionWrite, Filters, IdempotencyKey
 from evalstudio.storage.errors import (
     InUse,
     InvalidCursor,
@@ -145,8 +139,12 @@ async def test_references_must_exist_and_keep_what_they_name_from_being_deleted(
 async def test_a_set_of_changes_is_made_whole_or_not_at_all(store: SqlStore) -> None:
     one, agent = scenario(), connector()
     nightly = StoredEval(name="Nightly", scenario_ids=[one.id], connector_ids=[agent.id])
-    good = [Change("scenario", one), Change("connector", agent), Change("eval", nightly)]
-    bad = Change("eval", StoredEval(name="Bad", scenario_ids=["x"], connector_ids=[agent.id]))
+    good = [
+        DefinitionWrite("scenario", one),
+        DefinitionWrite("connector", agent),
+        DefinitionWrite("eval", nightly),
+    ]
+    bad = DefinitionWrite("eval", StoredEval(name="Bad", scenario_ids=["x"], connector_ids=[agent.id]))
     with pytest.raises(UnknownReference):
         await store.apply([*good, bad])
     assert (await store.list_of("scenario")).items == []
@@ -154,7 +152,9 @@ async def test_a_set_of_changes_is_made_whole_or_not_at_all(store: SqlStore) -> 
     before = await store.get("eval", nightly.id)
     await store.apply(good)
     assert await store.get("eval", nightly.id) == before
-    await store.apply([Change("eval", delete=nightly.id), Change("scenario", delete=one.id)])
+    await store.apply(
+        [DefinitionWrite("eval", delete=nightly.id), DefinitionWrite("scenario", delete=one.id)]
+    )
     assert (await store.list_of("eval")).items == []
 
 
@@ -228,8 +228,8 @@ async def test_a_page_has_a_sensible_size(store: SqlStore, limit: int) -> None:
 
 
 async def test_a_request_made_twice_with_one_key_is_carried_out_once(store: SqlStore) -> None:
-    once = Once("key \x00 1", "fingerprint")
+    once = IdempotencyKey("key \x00 1", "fingerprint")
     tries = await asyncio.gather(*(store.create(StoredPersona(name="Ada"), once=once) for _ in range(5)))
     assert len({one.id for one in tries}) == 1
     with pytest.raises(KeyReused):
-        await store.create(StoredPersona(name="Bob"), once=Once("key \x00 1", "other"))
+        await store.create(StoredPersona(name="Bob"), once=IdempotencyKey("key \x00 1", "other"))

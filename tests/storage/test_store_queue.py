@@ -12,7 +12,7 @@ from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 from evalstudio.messages import Message
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
-from evalstudio.storage.contract import Lease, Once, RunEnding, Snapshot, TurnRecord
+from evalstudio.storage.contract import IdempotencyKey, Lease, RunEnding, Snapshot, TurnRecord
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
 
@@ -321,7 +321,7 @@ async def test_snapshots_are_kept_once_and_never_change(store: SqlStore) -> None
 
 
 async def test_an_execution_started_twice_with_one_key_is_started_once(store: SqlStore) -> None:
-    once = Once("start", "same")
+    once = IdempotencyKey("start", "same")
     tries = await asyncio.gather(*(store.enqueue(Execution(), [new_run()], once=once) for _ in range(4)))
     assert len({one.id for one in tries}) == 1
     assert len((await store.runs()).items) == 1

@@ -8,14 +8,15 @@ import pytest
 from sqlalchemy import func, select, update
 from tests.support.stored_runs import claimed, ending, queued, turn
 
-from evalstudio.storage import retention, schema, transaction
+from evalstudio.storage import run_controls as retention
+from evalstudio.storage import schema, transaction
 from evalstudio.storage.errors import InUse, LeaseLost, NotFound
 from evalstudio.storage.store import SqlStore
-from evalstudio.storage.transaction import Unit
+from evalstudio.storage.transaction import Transaction
 
 
 async def rows(store: SqlStore) -> dict[str, int]:
-    def count(unit: Unit) -> dict[str, int]:
+    def count(unit: Transaction) -> dict[str, int]:
         tables = schema.metadata.tables.values()
         found = {
             t.name: unit.connection.execute(select(func.count()).select_from(t)).scalar_one() for t in tables
@@ -29,7 +30,7 @@ async def age(store: SqlStore) -> None:
     """Everything so far is a hundred days old."""
     old = transaction.now_ms() - 100 * 86_400_000
 
-    def make_old(unit: Unit) -> None:
+    def make_old(unit: Transaction) -> None:
         for table, column in (
             (schema.executions, "completed"),
             (schema.evaluations, "created"),

@@ -21,8 +21,8 @@ from typing import Any
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
 from evalstudio.server.policy import ServerPolicy
-from evalstudio.server.running import ServerOptions, make_server, open_studio
-from evalstudio.server.studio import Studio
+from evalstudio.server.requests import Studio
+from evalstudio.server.serving import ServerOptions, make_server, open_studio
 
 from .postgres import free_port
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evalstudio.execution.applying import apply_files
+from evalstudio.execution.definitions import apply_files
 from evalstudio.execution.workspace import open_workspace
 
 AGENT = '''

@@ -13,10 +13,9 @@ from unittest.mock import patch
 import pytest
 
 from evalstudio.cli import main
-from evalstudio.scoring.job import ScoringJob
+from evalstudio.scoring.job import ScoringJob, score_dataset
 from evalstudio.scoring.plan import ScoringPlan
-from evalstudio.scoring.streaming import score_dataset
-from evalstudio.scoring.summary import Summary
+from evalstudio.scoring.summary import DatasetSummary
 
 PLAN: dict[str, Any] = {
     "criteria": [{"name": "ok", "scale": "binary"}, {"name": "close", "scale": "numeric"}],
@@ -63,10 +62,10 @@ class Folder:
     ) -> ScoringJob:
         return ScoringJob(self.path / dataset, self.path / plan, self.output, **settings)
 
-    def score(self, dataset: Path | str = "records.jsonl", **settings: Any) -> Summary:
+    def score(self, dataset: Path | str = "records.jsonl", **settings: Any) -> DatasetSummary:
         return self.score_with(self.job(dataset, **settings))[0]
 
-    def score_with(self, job: ScoringJob) -> tuple[Summary, ScoringPlan]:
+    def score_with(self, job: ScoringJob) -> tuple[DatasetSummary, ScoringPlan]:
         return score_dataset(job)
 
 

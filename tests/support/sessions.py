@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalstudio.connectors.connection import CallPolicy
 from evalstudio.connectors.contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -15,7 +16,6 @@ from evalstudio.connectors.contract import (
     define_connector,
 )
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.policy import CallPolicy
 from evalstudio.connectors.replies import AgentReply
 from evalstudio.connectors.session import AgentSession
 from evalstudio.messages import Message

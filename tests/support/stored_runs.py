@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalstudio.evaluators.running import EvaluatorResult
+from evalstudio.evaluators.running import Finding
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.entities import Execution, RunVerdict
 from evalstudio.storage.contract import ClaimedRun, NewRun, RunEnding, Snapshot, TurnRecord
@@ -43,9 +43,7 @@ async def claimed(store: SqlStore, worker: str = "w1", limit: int = 1, lease: fl
 
 def turn(number: int = 1, text: str = "Done.") -> TurnRecord:
     said = [Message(role="user", content="Book a table"), Message(role="assistant", content=text)]
-    result = EvaluatorResult(
-        "regex", "Regex", "regex", "assertion", "eventually", True, 1.0, "found", turn=number
-    )
+    result = Finding("regex", "Regex", "regex", "assertion", "eventually", True, 1.0, "found", turn=number)
     usage = TokensUsage(input_tokens=3, output_tokens=4, total_tokens=7)
     return TurnRecord(number, said, [result], latency_ms=20.5, tokens_usage=usage)
 

@@ -25,11 +25,11 @@ def main() -> None:
 
 def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
-    from ..cassettes.errors import CassetteError
-    from ..client.errors import ServerError
+    from ..base.files import ConfigError
+    from ..cassettes import CassetteError
+    from ..client.asynchronous import ServerError
     from ..configs import InvalidConfig
-    from ..files import ConfigError
-    from ..llm.errors import ModelError
+    from ..llm.settings import ModelError
     from ..plugins import PluginError
     from ..project.secrets import SecretError
     from ..project.validation import InvalidDefinition

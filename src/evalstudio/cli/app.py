@@ -7,26 +7,21 @@ from typing import Annotated
 import typer
 
 from . import (
-    apply,
     connectors,
     db,
-    demo,
     evals,
     evaluators,
     executions,
-    export,
-    init,
+    files,
+    new_project,
     personas,
-    plugins,
     runs,
     scenarios,
-    schema,
     score,
     serve,
     status,
-    worker,
 )
-from .opening import with_server
+from .project import with_server
 
 app = typer.Typer(
     name="evalstudio",
@@ -34,11 +29,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command("init")(init.init)
-app.command("demo")(demo.demo)
+app.command("init")(new_project.init)
+app.command("demo")(new_project.demo)
 app.command("status")(with_server(status.status))
-app.command("apply")(apply.apply)
-app.command("export")(with_server(export.export))
+app.command("apply")(files.apply)
+app.command("export")(with_server(files.export))
 app.add_typer(evals.app, name="eval")
 app.add_typer(runs.app, name="run")
 app.add_typer(executions.app, name="execution")
@@ -46,12 +41,12 @@ app.add_typer(scenarios.app, name="scenario")
 app.add_typer(personas.app, name="persona")
 app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
-app.add_typer(plugins.app, name="plugins")
+app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
 app.command("serve")(serve.serve)
-app.command("worker")(worker.worker)
+app.command("worker")(serve.worker)
 app.add_typer(db.app, name="db")
-app.command("schema")(schema.schema)
+app.command("schema")(files.schema)
 
 
 def _print_version(wanted: bool) -> None:

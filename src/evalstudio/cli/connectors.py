@@ -8,10 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from . import definitions as shared
-from .loops import run_async
-from .opening import YesOption, client_at, project_at, server_url, with_server
-from .options import ConfigOption, JsonOption, open_registry
 from .output import print_json, print_table, printable
+from .project import (
+    ConfigOption,
+    JsonOption,
+    YesOption,
+    client_at,
+    open_registry,
+    project_at,
+    run_async,
+    server_url,
+    with_server,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Connectors: the ways to reach agents.")
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .loops import run_async
-from .opening import YesOption, config_at_hand, confirm, workspace_at
-from .options import ConfigOption, JsonOption
 from .output import fail, print_json
+from .project import ConfigOption, JsonOption, YesOption, config_at_hand, confirm, run_async, workspace_at
 
 if TYPE_CHECKING:
     from pathlib import Path

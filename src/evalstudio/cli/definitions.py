@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .loops import run_async
-from .opening import confirm, project_at
 from .output import fail, print_json, print_table, printable
+from .project import confirm, project_at, run_async
 
 if TYPE_CHECKING:
-    from ..project.documents import Document, Kind
-    from ..project.marked import Marked
+    from ..base.located import Located
+    from ..project.documents import DefinitionKind, Document
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
 FileOption = Annotated[
@@ -32,17 +31,19 @@ Row = Callable[[Mapping[str, Any]], Sequence[str]]
 _NOT_FIELDS = ("kind", "$schema")
 
 
-def print_list(kind: Kind, config: Path | None, as_json: bool, columns: Sequence[str], row: Row) -> None:
+def print_list(
+    kind: DefinitionKind, config: Path | None, as_json: bool, columns: Sequence[str], row: Row
+) -> None:
     """All definitions of a kind, by name."""
 
     async def work() -> None:
-        from ..execution.applying import stock_of
+        from ..execution.definitions import load_project_state
 
         async with project_at(config) as project:
-            stock = await stock_of(project.records)
-        found = sorted((d for d in stock.documents.values() if d.kind == kind), key=lambda d: d.key)
+            project_state = await load_project_state(project.records)
+        found = sorted((d for d in project_state.documents.values() if d.kind == kind), key=lambda d: d.key)
         if as_json:
-            print_json([stored_json(kind, stock.entity(document.key)) for document in found])
+            print_json([stored_json(kind, project_state.entity(document.key)) for document in found])
         elif not found:
             typer.echo(f'No {kind}s yet. Define some in a file and run "evalstudio apply FILE".')
         else:
@@ -51,18 +52,17 @@ def print_list(kind: Kind, config: Path | None, as_json: bool, columns: Sequence
     run_async(work())
 
 
-def print_one(kind: Kind, name: str, config: Path | None, as_json: bool) -> None:
+def print_one(kind: DefinitionKind, name: str, config: Path | None, as_json: bool) -> None:
     """One definition as the file it could be, secrets masked."""
 
     async def work() -> None:
-        from ..execution.applying import stock_of
-        from ..execution.defining import find
+        from ..execution.definitions import find, load_project_state
 
         async with project_at(config) as project:
-            stock = await stock_of(project.records)
-        document = find(stock, kind, name)
+            project_state = await load_project_state(project.records)
+        document = find(project_state, kind, name)
         if as_json:
-            print_json(stored_json(kind, stock.entity(document.key)))
+            print_json(stored_json(kind, project_state.entity(document.key)))
         else:
             typer.echo(yaml_of(document), nl=False)
 
@@ -70,12 +70,12 @@ def print_one(kind: Kind, name: str, config: Path | None, as_json: bool) -> None
 
 
 def yaml_of(document: Document) -> str:
-    from ..project.writing import to_yaml
+    from ..project.documents import to_yaml
 
     return printable(to_yaml({"kind": document.kind, **document.shown().body}))
 
 
-def stored_json(kind: Kind, entity: Any) -> dict[str, Any]:
+def stored_json(kind: DefinitionKind, entity: Any) -> dict[str, Any]:
     """An entity as programs read it, secrets masked."""
     from ..project.secrets import masked
 
@@ -83,7 +83,7 @@ def stored_json(kind: Kind, entity: Any) -> dict[str, Any]:
     return masked(body) if kind in ("persona", "connector") else body
 
 
-def keep_new(kind: Kind, given: Marked, config: Path | None, as_json: bool) -> None:
+def keep_new(kind: DefinitionKind, given: Located, config: Path | None, as_json: bool) -> None:
     async def work() -> None:
         async with project_at(config) as project:
             kept = await project.create(kind, given)
@@ -92,7 +92,7 @@ def keep_new(kind: Kind, given: Marked, config: Path | None, as_json: bool) -> N
     run_async(work())
 
 
-def keep_changed(kind: Kind, name: str, given: Marked, config: Path | None, as_json: bool) -> None:
+def keep_changed(kind: DefinitionKind, name: str, given: Located, config: Path | None, as_json: bool) -> None:
     async def work() -> None:
         if not given.data:
             raise fail("nothing to change: give --file or an option")
@@ -103,13 +103,12 @@ def keep_changed(kind: Kind, name: str, given: Marked, config: Path | None, as_j
     run_async(work())
 
 
-def remove(kind: Kind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
+def remove(kind: DefinitionKind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
     async def work() -> None:
-        from ..execution.applying import stock_of
-        from ..execution.defining import find
+        from ..execution.definitions import find, load_project_state
 
         async with project_at(config) as project:
-            found = find(await stock_of(project.records), kind, name)
+            found = find(await load_project_state(project.records), kind, name)
             confirm(f'Delete the {kind} "{found.name}"?', yes=yes)
             deleted = await project.delete(kind, name)
         print_json({"deleted": deleted}) if as_json else typer.echo(f'Deleted the {kind} "{deleted}".')
@@ -117,27 +116,27 @@ def remove(kind: Kind, name: str, config: Path | None, as_json: bool, yes: bool)
     run_async(work())
 
 
-def given_fields(kind: Kind, file: str | None, options: Mapping[str, Any]) -> Marked:
+def given_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, Any]) -> Located:
     """The fields a command was given: those of its file, with its options over them."""
     from dataclasses import replace
 
-    from ..project.marked import Marked
+    from ..base.located import Located
 
-    marked = Marked("", {}) if file is None else _one_document(kind, file)
+    located = Located("", {}) if file is None else _one_document(kind, file)
     chosen = {key: item for key, item in options.items() if item is not None and item != []}
-    return replace(marked, data={**marked.data, **chosen})
+    return replace(located, data={**located.data, **chosen})
 
 
-def _one_document(kind: Kind, file: str) -> Marked:
+def _one_document(kind: DefinitionKind, file: str) -> Located:
     from dataclasses import replace
 
-    from ..project.marked_files import parse_marked, read_marked
+    from ..project.definition_files import parse_located, read_located
 
     if file == "-":
         text = sys.stdin.read()
-        found = parse_marked(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
+        found = parse_located(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
     else:
-        found = read_marked(Path(file))
+        found = read_located(Path(file))
     data: Any = found[0].data if len(found) == 1 else None
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
@@ -160,14 +159,14 @@ def headers_of(pairs: Sequence[str] | None) -> dict[str, str] | None:
 
 def settings_of(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
     """``key=value`` pairs, values read as YAML: numbers, true, lists, text."""
-    from ..project.marked_files import parse_marked
+    from ..project.definition_files import parse_located
 
     found: dict[str, Any] = {}
     for pair in pairs or ():
         key, equals, text = pair.partition("=")
         if not equals or not key.strip():
             raise fail(f"{option} takes key=value")
-        documents = parse_marked(text, option, is_json=False)
+        documents = parse_located(text, option, is_json=False)
         found[key.strip()] = documents[0].data if documents else None
     return found
 

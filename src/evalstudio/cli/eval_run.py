@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from .loops import run_async
-from .opening import client_at, config_at_hand, server_url
-from .options import ConfigOption, JsonOption
 from .output import print_json, warn
-from .projects import LocalProject, Project, RemoteProject
+from .project import (
+    ConfigOption,
+    JsonOption,
+    LocalProject,
+    Project,
+    RemoteProject,
+    client_at,
+    config_at_hand,
+    run_async,
+    server_url,
+)
 
 if TYPE_CHECKING:
+    from ..execution.processor import Follow
     from ..execution.workspace import Workspace
-    from ..project.documents import Kind
+    from ..project.documents import DefinitionKind
     from ..project.entities import Execution, RunSummary, StoredEval
     from ..storage.contract import Records
 
@@ -46,8 +55,8 @@ def eval_run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an eval. Exit code: 0 all passed, 1 something failed, 3 nothing failed but something errored."""
+    from ..base.files import ConfigError
     from ..execution.workspace import ModelOptions
-    from ..files import ConfigError
 
     if agent_errors not in ("error", "fail"):
         raise ConfigError(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
@@ -62,8 +71,7 @@ def eval_run(
     async def work(project: Project, execution: Execution) -> int:
         import asyncio
 
-        from ..execution.session import stop_on_signals
-        from .following import follow
+        from ..execution.processor import stop_on_signals
 
         stop = asyncio.Event()
         with stop_on_signals(stop):
@@ -103,10 +111,10 @@ class Part:
 async def _start(workspace: Workspace, part: Part) -> Execution:
     from dataclasses import replace
 
-    from ..execution.starting import only_failed, order_of, start_execution
+    from ..execution.request import only_failed, request_for, start_execution
 
     wanted = await find_eval(workspace.store, part.name)
-    order = await order_of(
+    order = await request_for(
         workspace, wanted, only=part.only, connectors=part.connectors, repetitions=part.repeat
     )
     if part.last_failed:
@@ -116,14 +124,17 @@ async def _start(workspace: Workspace, part: Part) -> Execution:
 
 async def _start_there(project: RemoteProject, part: Part) -> Execution:
     """Let the server start it, which knows things by their ids."""
-    from ..execution.applying import stock_of
-    from ..execution.defining import find
+    from ..execution.definitions import find, load_project_state
 
     wanted = await find_eval(project.records, part.name)
-    stock = await stock_of(project.records) if part.only or part.connectors else None
+    project_state = await load_project_state(project.records) if part.only or part.connectors else None
 
-    def ids(kind: Kind, names: tuple[str, ...]) -> list[str] | None:
-        return [stock.entity(find(stock, kind, one).key).id for one in names] if stock and names else None
+    def ids(kind: DefinitionKind, names: tuple[str, ...]) -> list[str] | None:
+        return (
+            [project_state.entity(find(project_state, kind, one).key).id for one in names]
+            if project_state and names
+            else None
+        )
 
     return await project.client.start(
         wanted.id,
@@ -138,8 +149,8 @@ async def _start_there(project: RemoteProject, part: Part) -> Execution:
 
 async def find_eval(records: Records, name: str | None) -> StoredEval:
     """The eval of this name or id; without a name, the only one."""
+    from ..base.files import ConfigError
     from ..configs import closest
-    from ..files import ConfigError
     from ..project.entities import StoredEval
 
     page = await records.list_of("eval", limit=500)
@@ -166,7 +177,7 @@ async def report(
     stopped: bool = False,
 ) -> int:
     """Print what an execution came to and say the exit code."""
-    from ..execution.session import all_runs, facts_of
+    from ..execution.processor import all_runs, facts_of
     from ..reporting.statistics import summarize
     from ..storage.contract import Filters
 
@@ -178,7 +189,7 @@ async def report(
         shown = execution.model_dump(mode="json", by_alias=True, exclude_none=True)
         print_json({"execution": shown, "summary": summary.to_json(), "runs": listed})
     else:
-        from .execution_tables import print_runs, print_summary
+        from .run_display import print_runs, print_summary
 
         print_runs(runs)
         print_summary(execution, summary)
@@ -214,3 +225,47 @@ def print_hint(runs: list[RunSummary]) -> None:
     failed = next((run for run in runs if run.result and run.result.outcome != "pass"), None)
     if failed is not None:
         typer.echo(f"Look closer: evalstudio run show {failed.id}")
+
+
+_LOOK_SECONDS = 0.3
+
+
+async def follow(
+    project: Project, execution: Execution, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
+) -> Execution:
+    """Work on it here, or watch the server do so, until it is over or somebody wants to stop."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from ..execution.processor import work_off
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    hidden = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("starting", total=execution.counts.total)
+
+        def show(now: Execution) -> None:
+            counts = now.counts
+            done = counts.passed + counts.failed + counts.errored + counts.cancelled
+            words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
+            asked = " (stopping)" if stop.is_set() else ""
+            bar.update(task, completed=done, description=words + asked)
+
+        if isinstance(project, LocalProject):
+            return await work_off(
+                project.workspace, execution, stop=stop, concurrency=concurrency, follow=show
+            )
+        return await _watch(project.records, execution.id, stop, show)
+
+
+async def _watch(records: Records, wanted: str, stop: asyncio.Event, show: Follow) -> Execution:
+    while True:
+        now = await records.execution(wanted)
+        show(now)
+        if stop.is_set() or now.status in ("completed", "cancelled"):
+            return now
+        try:
+            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+        except TimeoutError:
+            continue

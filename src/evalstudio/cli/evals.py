@@ -8,8 +8,7 @@ import typer
 
 from . import definitions as shared
 from .eval_run import eval_run
-from .opening import YesOption, with_server
-from .options import ConfigOption, JsonOption
+from .project import ConfigOption, JsonOption, YesOption, with_server
 
 app = typer.Typer(no_args_is_help=True, help="Evals: sets of scenarios for one or more connectors.")
 app.command("run")(with_server(eval_run))

@@ -1,4 +1,4 @@
-"""``evalstudio execution``: presses of the button, and what each came to."""
+"""``evalstudio execution``: presses of the button, and how each is shown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .loops import run_async
-from .opening import YesOption, confirm, project_at, with_server
-from .options import ConfigOption, JsonOption
 from .output import print_json, print_table
+from .project import ConfigOption, JsonOption, YesOption, confirm, project_at, run_async, with_server
 from .runs import CursorOption, LimitOption, check_word, execution_id, more_hint, plain, when
 
 if TYPE_CHECKING:

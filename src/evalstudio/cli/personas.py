@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from . import definitions as shared
-from .opening import YesOption, with_server
-from .options import ConfigOption, JsonOption
+from .project import ConfigOption, JsonOption, YesOption, with_server
 
 app = typer.Typer(no_args_is_help=True, help="Personas: who the simulated users are.")
 

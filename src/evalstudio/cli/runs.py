@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .loops import run_async
-from .opening import YesOption, confirm, project_at, with_server
-from .options import ConfigOption, JsonOption
 from .output import fail, print_json, print_table, warn
+from .project import ConfigOption, JsonOption, YesOption, confirm, project_at, run_async, with_server
 
 if TYPE_CHECKING:
     from ..project.entities import Execution, RunSummary
     from ..storage.contract import Records
-    from .projects import Project
+    from .project import Project
 
 app = typer.Typer(no_args_is_help=True, help="Runs: what was said and how it was judged.")
 
@@ -71,8 +69,8 @@ def list_runs(
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
-    from ..execution.session import subject_of
-    from .execution_tables import milliseconds
+    from ..execution.processor import subject_of
+    from .run_display import milliseconds
 
     latency = "-" if run.latency_ms is None else milliseconds(run.latency_ms)
     repeated = f" · repetition {run.repetition}" if run.repetition > 1 else ""
@@ -128,7 +126,7 @@ def show_run(
         if as_json:
             print_json(plain(run))
         else:
-            from .transcript import print_run
+            from .run_display import print_run
 
             print_run(run)
 
@@ -180,9 +178,8 @@ async def _finish(project: Project, chosen: dict[str, Any], concurrency: int | N
     """See what was queued again through to its end, and say what its executions came to."""
     import asyncio
 
-    from ..execution.session import stop_on_signals
-    from .eval_run import report
-    from .following import follow
+    from ..execution.processor import stop_on_signals
+    from .eval_run import follow, report
 
     stop, codes = asyncio.Event(), list[int]()
     with stop_on_signals(stop):
@@ -242,7 +239,7 @@ def delete_runs(
 
 async def run_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` and ``last-failed`` stand for."""
-    from ..files import ConfigError
+    from ..base.files import ConfigError
     from ..storage.contract import Filters
 
     if wanted not in ("last", "last-failed"):
@@ -256,7 +253,7 @@ async def run_id(records: Records, wanted: str) -> str:
 
 async def execution_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` stands for."""
-    from ..files import ConfigError
+    from ..base.files import ConfigError
 
     if wanted != "last":
         return (await records.execution(wanted)).id

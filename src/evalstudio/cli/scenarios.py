@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from . import definitions as shared
-from .loops import run_async
-from .opening import YesOption, project_at, with_server, workspace_at
-from .options import ConfigOption, JsonOption
 from .output import fail, print_json
+from .project import ConfigOption, JsonOption, YesOption, project_at, run_async, with_server, workspace_at
 
 if TYPE_CHECKING:
     from ..project.documents import Document
@@ -132,8 +130,8 @@ def import_scenarios(
     """Add the scenarios of a file, and change those that are there already."""
 
     async def work() -> None:
-        from ..execution.applying import apply_documents
-        from .apply import print_changes
+        from ..execution.definitions import apply_documents
+        from .files import print_changes
 
         documents = _read_lines(file)
         async with workspace_at(config) as workspace:
@@ -146,10 +144,10 @@ def import_scenarios(
 def _read_lines(file: Path) -> list[Document]:
     from dataclasses import replace
 
-    from ..files import ConfigError
+    from ..base.files import ConfigError
+    from ..base.located import parse_json
+    from ..project.definition_files import read_text
     from ..project.documents import raise_problems, read_documents
-    from ..project.marked_files import read_text
-    from ..project.marked_json import parse_json
 
     problems: list[str] = []
     found: list[Document] = []
@@ -157,14 +155,14 @@ def _read_lines(file: Path) -> list[Document]:
         if not line.strip():
             continue
         try:
-            marked = parse_json(line, str(file), first_line=number)
+            located = parse_json(line, str(file), first_line=number)
         except ConfigError as error:
             problems.append(str(error))
             continue
-        data: Any = marked.data
+        data: Any = located.data
         if isinstance(data, dict):
             data = {"kind": "scenario", **cast(dict[str, Any], data)}
-        found += read_documents(replace(marked, data=data), problems)
+        found += read_documents(replace(located, data=data), problems)
     problems += [
         document.problem((), "is not a scenario") for document in found if document.kind != "scenario"
     ]
@@ -187,11 +185,11 @@ def export_scenarios(
     async def work() -> None:
         import orjson
 
-        from ..execution.applying import stock_of
-        from ..project.planning import export_documents
+        from ..execution.definitions import load_project_state
+        from ..project.changes import export_documents
 
         async with project_at(config) as project:
-            documents = export_documents(await stock_of(project.records))
+            documents = export_documents(await load_project_state(project.records))
         wanted = [
             d.body
             for d in documents

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import JsonOption
 from .output import fail, print_json, print_table, warn
+from .project import JsonOption
 
 if TYPE_CHECKING:
     from ..scoring.job import ScoringJob
     from ..scoring.plan import ScoringPlan
-    from ..scoring.summary import Summary
+    from ..scoring.summary import DatasetSummary
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -45,7 +45,7 @@ def score(
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
     from ..project.config import find_config
-    from ..scoring.dataset_files import BadRecord, DatasetError
+    from ..scoring.datasets import BadRecord, DatasetError
     from ..scoring.job import ScoringJob
 
     if resume and output is None:
@@ -104,18 +104,18 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(job: ScoringJob, *, quiet: bool) -> tuple[Summary, ScoringPlan]:
+def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..scoring.streaming import score_dataset
+    from ..scoring.job import score_dataset
 
     console = Console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
 
-        def show(summary: Summary, share: float) -> None:
+        def show(summary: DatasetSummary, share: float) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
@@ -123,7 +123,7 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[Summary, ScoringPlan]:
         return score_dataset(job, show)
 
 
-def _print_summary(summary: Summary, plan: ScoringPlan) -> None:
+def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
         print_table("Criteria", ("Criterion", "Mean", "n", "Coverage", "Errors", "0 … 1"), rows)
@@ -145,7 +145,7 @@ def _print_summary(summary: Summary, plan: ScoringPlan) -> None:
         typer.echo(f"  {count:,} × {message}")
 
 
-def _row(name: str, summary: Summary) -> tuple[str, ...]:
+def _row(name: str, summary: DatasetSummary) -> tuple[str, ...]:
     spread = summary.criteria.get(name)
     errors = f"{summary.criterion_errors.get(name, 0):,}"
     if spread is None or spread.mean is None:
@@ -159,7 +159,7 @@ def _histogram(bins: list[int]) -> str:
     return "".join(_BARS[0 if not count else max(1, round(count / highest * 8))] for count in bins)
 
 
-def _misses(summary: Summary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
+def _misses(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
     """Every threshold that was not reached, in words."""
     misses: list[str] = []
     bar = fail_under if fail_under is not None else plan.fail_under

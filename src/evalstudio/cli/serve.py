@@ -1,4 +1,4 @@
-"""``evalstudio serve``: the API, the web UI and the run processor in one process."""
+"""``evalstudio serve`` and ``worker``: the server, and processes that work off its queue."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .loops import run_async
-from .options import ConfigOption
 from .output import fail, warn
+from .project import ConfigOption, config_at_hand, run_async
 
 
 def serve(
@@ -26,8 +25,8 @@ def serve(
 ) -> None:
     """Serve the API and the web UI. Ctrl-C finishes what is nearly done and releases the rest."""
     from ..server.policy import UnsafeServer
-    from ..server.running import ServerOptions
-    from ..server.running import serve as run_server
+    from ..server.serving import ServerOptions
+    from ..server.serving import serve as run_server
 
     _log_to_stderr()
     options = ServerOptions(host=host, port=port, web=web, processor=processor)
@@ -55,3 +54,37 @@ def _open_soon(address: str) -> None:
     timer = threading.Timer(1.0, webbrowser.open, (address,))
     timer.daemon = True
     timer.start()
+
+
+def worker(
+    concurrency: Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")] = None,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Stop when nothing is queued or running any more.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Work on queued runs until stopped. Ctrl-C finishes what is nearly done and releases the rest."""
+
+    async def work() -> None:
+        import asyncio
+
+        from ..execution.processor import Processor, stop_on_signals
+        from ..execution.workspace import open_workspace
+        from ..storage.contract import Filters
+
+        async with open_workspace(config_at_hand(config)) as workspace:
+            processor = Processor(workspace, concurrency=concurrency)
+            stop = asyncio.Event()
+
+            async def nothing_left() -> bool:
+                waiting = [
+                    await workspace.store.runs(Filters(status=s), limit=1) for s in ("queued", "running")
+                ]
+                return not any(page.items for page in waiting)
+
+            warn(f"worker {processor.worker_id} is ready; Ctrl-C stops it")
+            with stop_on_signals(stop):
+                await processor.run(stop=stop, until=nothing_left if until_done else None)
+            warn("worker stopped")
+
+    run_async(work())

@@ -9,11 +9,17 @@ import typer
 
 from .db import place_of
 from .executions import counts_text
-from .loops import run_async
-from .opening import client_at, config_at_hand, server_url, workspace_at
-from .options import ConfigOption, JsonOption
 from .output import print_json, printable
-from .projects import RemoteProject
+from .project import (
+    ConfigOption,
+    JsonOption,
+    RemoteProject,
+    client_at,
+    config_at_hand,
+    run_async,
+    server_url,
+    workspace_at,
+)
 from .runs import plain, when
 
 if TYPE_CHECKING:
@@ -72,13 +78,13 @@ async def _status_there(project: RemoteProject) -> dict[str, Any]:
 
 async def _held(records: Records) -> dict[str, Any]:
     """How much is defined, and what ran last."""
-    from ..execution.applying import stock_of
+    from ..execution.definitions import load_project_state
     from ..project.documents import PLURALS
 
-    stock = await stock_of(records)
+    project_state = await load_project_state(records)
     last = (await records.executions(limit=1)).items
     return {
-        "definitions": {plural: len(stock.of_kind(kind)) for plural, kind in PLURALS.items()},
+        "definitions": {plural: len(project_state.of_kind(kind)) for plural, kind in PLURALS.items()},
         "lastExecution": plain(last[0]) if last else None,
     }
 

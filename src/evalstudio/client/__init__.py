@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .asynchronous import AsyncClient
+from .asynchronous import AsyncClient, ServerError
 from .blocking import Client
-from .errors import ServerError
 
 __all__ = ["AsyncClient", "Client", "ServerError"]

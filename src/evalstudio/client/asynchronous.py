@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
 import orjson
+from pydantic import BaseModel
 
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
@@ -16,17 +17,126 @@ from ..project.entities import (
     Execution,
     Run,
     RunSummary,
+    Stored,
     StoredConnector,
     StoredEval,
     StoredPersona,
     StoredScenario,
 )
 from ..version import __version__
-from .errors import raise_refusal, read_limited
-from .shelves import AsyncShelf
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+
+_LARGEST = 256 * 1024 * 1024
+_PART = 1024 * 1024
+
+
+class ServerError(Exception):
+    """What a server refused, or could not do."""
+
+    def __init__(
+        self, status: int, code: str, message: str, details: list[dict[str, Any]] | None = None
+    ) -> None:
+        super().__init__("\n  ".join([message, *_places(message, details or [])]))
+        self.status, self.code = status, code
+        self.details = details or []
+
+
+def _places(message: str, details: list[dict[str, Any]]) -> list[str]:
+    """What is wrong where, if the message does not say so already."""
+    told = [f"{one['path']}: {one['message']}" for one in details]
+    return [] if len(told) == 1 and details[0]["message"] in message else told
+
+
+async def read_limited(response: ClientResponse) -> bytes:
+    """The body of an answer, unless it is larger than any answer of ours."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_chunked(_PART):
+        size += len(part)
+        if size > _LARGEST:
+            raise ServerError(
+                response.status, "too_large", f"{response.url} answered more than {_LARGEST:,} bytes"
+            )
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def raise_refusal(response: ClientResponse) -> None:
+    """Raise what a server has to say against a request."""
+    if response.status < 300:
+        return
+    content = await read_limited(response)
+    try:
+        error = orjson.loads(content)["error"]
+        raise ServerError(response.status, error["code"], error["message"], error["details"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        text = content[:200].decode(errors="replace")
+        raise ServerError(
+            response.status, "unknown", f"{response.url} answered {response.status}: {text}"
+        ) from None
+
+
+New = TypeVar("New", bound=BaseModel)
+Kept = TypeVar("Kept", StoredPersona, StoredScenario, StoredConnector, StoredEval)
+
+_OWN = set(Stored.model_fields)
+
+
+class Caller(Protocol):
+    """What a shelf needs of the client: calls, and lists that come in pages."""
+
+    async def call(
+        self,
+        method: Literal["GET", "POST", "PUT", "DELETE"],
+        path: str,
+        *,
+        body: Any = None,
+        key: str | None = None,
+        if_match: str | None = None,
+    ) -> Any: ...
+    def pages(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]: ...
+
+
+class AsyncShelf(Generic[New, Kept]):
+    """The definitions of one kind on a server."""
+
+    def __init__(self, client: Caller, noun: str, new: type[New], kept: type[Kept]) -> None:
+        self._client = client
+        self._path = f"/api/{noun}"
+        self._new = new
+        self._kept = kept
+
+    async def list(self, text: str | None = None) -> list[Kept]:
+        """All of them, or those with this text in their name."""
+        found = self._client.pages(self._path, {"text": text})
+        return [self._kept.model_validate(item) async for item in found]
+
+    async def get(self, wanted: str) -> Kept:
+        return self._kept.model_validate(await self._client.call("GET", f"{self._path}/{wanted}"))
+
+    async def create(self, given: New | Mapping[str, Any], *, key: str | None = None) -> Kept:
+        """Make one. The same ``key`` given again makes nothing new."""
+        answer = await self._client.call("POST", self._path, body=self._body(given), key=key)
+        return self._kept.model_validate(answer)
+
+    async def update(
+        self, wanted: str, given: New | Mapping[str, Any], *, version: int | None = None
+    ) -> Kept:
+        """Replace one; with ``version`` only if it is still that version."""
+        match = None if version is None else f'"v{version}"'
+        path = f"{self._path}/{wanted}"
+        answer = await self._client.call("PUT", path, body=self._body(given), if_match=match)
+        return self._kept.model_validate(answer)
+
+    async def delete(self, wanted: str) -> None:
+        await self._client.call("DELETE", f"{self._path}/{wanted}")
+
+    def _body(self, given: New | Mapping[str, Any]) -> dict[str, Any]:
+        model = given if isinstance(given, BaseModel) else self._new.model_validate(dict(given))
+        return model.model_dump(mode="json", by_alias=True, exclude=_OWN)
+
 
 Json = dict[str, Any]
 Query = Mapping[str, str | int | None]

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from .asynchronous import AsyncClient, Json
-from .shelves import AsyncShelf, Kept, New
+from .asynchronous import AsyncClient, AsyncShelf, Json, Kept, New
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,11 +8,10 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
+from ..project.changes import STORED
 from ..project.entities import Execution, Run, RunSummary
-from ..project.planning import STORED
 from ..storage.contract import AnyStored, DefinitionKind, Filters, Page
-from .asynchronous import AsyncClient
-from .errors import ServerError
+from .asynchronous import AsyncClient, ServerError
 
 E = TypeVar("E", bound=BaseModel)
 

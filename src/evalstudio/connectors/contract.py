@@ -13,15 +13,27 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from ..base.schemas import Schema
 from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
 from ..messages import Message, TokensUsage
-from ..schemas import Schema
-from .errors import ConnectorError as ConnectorError
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-    from .line import Line
+    from .connection import AgentConnection
+
+
+class ConnectorError(Exception):
+    """The agent could not be reached or did not answer as it should.
+
+    ``again`` says that another attempt may help, ``retry_after`` how many seconds the agent asked to wait.
+    """
+
+    def __init__(self, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.again = again
+        self.retry_after = retry_after
+
 
 C = TypeVar("C")
 Headers = Mapping[str, str]
@@ -70,7 +82,7 @@ class ConnectorContext(Generic[C]):
     new_messages: list[Message]
     run: RunInfo
     extra_headers: Headers = field(default_factory=dict[str, str])
-    _line: Line | None = None
+    _connection: AgentConnection | None = None
 
     @property
     def config(self) -> C:
@@ -84,14 +96,14 @@ class ConnectorContext(Generic[C]):
     @property
     def http(self) -> ClientSession:
         """A pooled client shared by all calls."""
-        return self.line.http
+        return self.connection.http
 
     @property
-    def line(self) -> Line:
+    def connection(self) -> AgentConnection:
         """What the session prepared for calling the agent."""
-        if self._line is None:
+        if self._connection is None:
             raise ConnectorError("no HTTP client is open here")
-        return self._line
+        return self._connection
 
 
 def merge_headers(under: Headers, over: Headers) -> dict[str, str]:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from ..messages import json_text
+from ..base.json_text import json_text
+from ..configs import StrictConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .json_paths import MISSING, PathText, Steps, fields_of, follow, items_of, read_path
-from .remote import RemoteConfig
-from .templates import Fill, compile_template
+
+
+class RemoteConfig(StrictConfig):
+    """The limits a connector sets itself; the session's hold where it does not."""
+
+    timeout_seconds: float | None = Field(
+        default=None, gt=0, le=86_400, description="Longest wait for one answer; 60 if not given"
+    )
+    max_response_bytes: int | None = Field(
+        default=None, ge=1, description="Largest answer that is read; 10,000,000 if not given"
+    )
+
 
 _DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
 _LONGEST_SHOWN = 200
 
 
 @dataclass(slots=True, frozen=True)
-class Plan:
+class CompiledConfig:
     """A config in the form it is used."""
 
     fill: Fill
@@ -50,14 +63,14 @@ class HttpConfig(RemoteConfig):
     def _is_usable(self) -> HttpConfig:
         if self.method == "GET" and not isinstance(self.request_template, dict):
             raise ValueError("GET needs a requestTemplate, an object that becomes the query")
-        assert self.plan
+        assert self.compiled
         return self
 
     @cached_property
-    def plan(self) -> Plan:
+    def compiled(self) -> CompiledConfig:
         """The template and the paths, read once."""
         template = _DEFAULT_BODY if self.request_template is None else self.request_template
-        return Plan(
+        return CompiledConfig(
             fill=compile_template(template),
             reply=read_path(self.response_path),
             tools=None if self.tool_calls_path is None else read_path(self.tool_calls_path),
@@ -72,7 +85,7 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
     from .exchange import exchange
 
     config = ctx.config
-    body = config.plan.fill(ctx)
+    body = config.compiled.fill(ctx)
     if config.method != "GET":
         return _read(config, await exchange(ctx, config.path, body, method=config.method))
     query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
@@ -81,16 +94,16 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
 
 def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
     """The response in an answer."""
-    thread = follow(answer, config.plan.thread)
+    thread = follow(answer, config.compiled.thread)
     return ConnectorResponse(
         messages=_messages(config, answer),
-        tokens_usage=fields_of(follow(answer, config.plan.usage)) or None,
+        tokens_usage=fields_of(follow(answer, config.compiled.usage)) or None,
         thread_id=str(thread) if isinstance(thread, str | int) else None,
     )
 
 
 def _messages(config: HttpConfig, answer: Any) -> list[Any]:
-    path = config.plan.reply
+    path = config.compiled.reply
     calls = _calls(config, answer)
     found = follow(answer, path) if path else _usual(answer)
     if found is MISSING or found is None:
@@ -105,7 +118,7 @@ def _messages(config: HttpConfig, answer: Any) -> list[Any]:
 
 
 def _calls(config: HttpConfig, answer: Any) -> list[Any]:
-    found = MISSING if config.plan.tools is None else follow(answer, config.plan.tools)
+    found = MISSING if config.compiled.tools is None else follow(answer, config.compiled.tools)
     if found is MISSING or found is None:
         return []
     calls = items_of(found)
@@ -118,7 +131,7 @@ def _calls(config: HttpConfig, answer: Any) -> list[Any]:
 
 def _nothing(config: HttpConfig, answer: Any) -> ConnectorError:
     shape = "the answer has the wrong shape"
-    if config.plan.reply:
+    if config.compiled.reply:
         return ConnectorError(f'{shape}: nothing is at "{config.response_path}" in {_shown(answer)}')
     return ConnectorError(f"{shape}: set responsePath to where the reply is in {_shown(answer)}")
 
@@ -152,3 +165,64 @@ def _with_calls(messages: list[Any], calls: list[Any]) -> list[Any]:
 def _shown(value: Any) -> str:
     text = json_text(value)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+Fill = Callable[[ConnectorContext[Any]], Any]
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def _message(ctx: ConnectorContext[Any]) -> str:
+    users = (m for said in (ctx.new_messages, ctx.messages) for m in reversed(said) if m.role == "user")
+    last = next(users, None)
+    return last.text if last else ""
+
+
+PLACEHOLDERS: Mapping[str, Fill] = {
+    "message": _message,
+    "messages": lambda ctx: [message.to_json() for message in ctx.messages],
+    "newMessages": lambda ctx: [message.to_json() for message in ctx.new_messages],
+    "threadId": lambda ctx: ctx.run.thread_id,
+    "runId": lambda ctx: ctx.run.id,
+    "turn": lambda ctx: ctx.run.turn,
+}
+
+
+def compile_template(template: Any) -> Fill:
+    """A function that fills the template in; ``ValueError`` names a placeholder nobody knows."""
+    return _compile(template) or (lambda _: template)
+
+
+def _compile(part: Any) -> Fill | None:
+    """The filler of a part, or nothing where there is nothing to fill in."""
+    if isinstance(part, str):
+        return _compile_text(part)
+    if isinstance(part, dict):
+        fields = {key: (item, _compile(item)) for key, item in cast(dict[str, Any], part).items()}
+        if not any(fill for _, fill in fields.values()):
+            return None
+        return lambda ctx: {key: fill(ctx) if fill else item for key, (item, fill) in fields.items()}
+    if isinstance(part, list):
+        items = [(item, _compile(item)) for item in cast(list[Any], part)]
+        if not any(fill for _, fill in items):
+            return None
+        return lambda ctx: [fill(ctx) if fill else item for item, fill in items]
+    return None
+
+
+def _compile_text(text: str) -> Fill | None:
+    names = _PLACEHOLDER.findall(text)
+    if unknown := [name for name in names if name not in PLACEHOLDERS]:
+        known = ", ".join(PLACEHOLDERS)
+        raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {known}")
+    if not names:
+        return None
+    if _PLACEHOLDER.fullmatch(text):
+        return PLACEHOLDERS[names[0]]
+    return lambda ctx: _PLACEHOLDER.sub(lambda found: _written(PLACEHOLDERS[found[1]](ctx)), text)
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from ..messages import Message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+from .http import RemoteConfig
 from .json_paths import fields_of, follow
-from .remote import RemoteConfig
 
 _VERSION = re.compile(r"/v\d\w*(/|$)")
 _SENT = {"role", "content", "tool_calls", "tool_call_id", "name", "refusal"}

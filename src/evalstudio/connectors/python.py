@@ -1,8 +1,9 @@
-"""``python``: a function in this process, of a module the project's config file lists."""
+"""``python``: a function in this process, of a module the config file lists; and any callable as an agent."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 
 from pydantic import Field
 
-from ..configs import StrictConfig
-from ..threads import blocking
-from .contract import ConnectorContext, ConnectorError, ProjectScope, define_connector
-from .functions import agent_of
+from ..base.concurrency import blocking
+from ..configs import TYPE_NAME, StrictConfig
+from .contract import ConnectorContext, ConnectorDefinition, ConnectorError, ProjectScope, define_connector
+from .session import call
 
 
 class PythonConfig(StrictConfig):
@@ -68,3 +69,38 @@ def _import(module: str, name: str, folder: Path) -> Callable[..., Any]:
     if not callable(found):
         raise ConnectorError(f'the module "{module}" has no function "{name}"')
     return found
+
+
+_CONTEXT_NAMES = frozenset({"ctx", "context"})
+
+
+def callable_connector(function: Callable[..., Any]) -> ConnectorDefinition:
+    """A connector of any callable of messages or of a context, sync or async."""
+    given = getattr(function, "__name__", "").strip("_").replace("_", "-")
+    name = given if TYPE_NAME.match(given) else "callable"
+    return ConnectorDefinition(
+        type=name, function=agent_of(function), label=name, module=getattr(function, "__module__", "") or ""
+    )
+
+
+def agent_of(function: Callable[..., Any]) -> Callable[[ConnectorContext[Any]], Any]:
+    """The function as a connector calls one."""
+    wants = wants_context(function)
+
+    async def agent(ctx: ConnectorContext[Any]) -> Any:
+        return await call(function, ctx if wants else ctx.messages)
+
+    return agent
+
+
+def wants_context(function: Callable[..., Any]) -> bool:
+    """Whether the first parameter is a context, by its annotation or its name."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    if not parameters:
+        return False
+    hint: Any = parameters[0].annotation
+    written = hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
+    return ConnectorContext.__name__ in written or parameters[0].name in _CONTEXT_NAMES

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from ..base.json_text import json_text
 from ..configs import readable
-from ..messages import Message, TokensUsage, json_text
+from ..messages import Message, TokensUsage
 from .contract import ConnectorError, ConnectorResponse
 
 ROLES = frozenset({"assistant", "tool", "system", "developer", "function"})

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ..messages import json_text
-from .errors import ConnectorError
+from ..base.json_text import json_text
+from .contract import ConnectorError
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _SHORTEST = 4

@@ -6,8 +6,9 @@ Whatever a connector's function does, what comes out is a reply, a ``ConnectorEr
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import random
 from time import monotonic, perf_counter
@@ -16,8 +17,10 @@ from uuid import uuid4
 
 from aiohttp import ClientError, ClientTimeout
 
-from ..messages import Message, json_text
-from .calling import Overdue, bounded, call
+from ..base.concurrency import blocking
+from ..base.json_text import json_text
+from ..messages import Message
+from .connection import AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -27,10 +30,8 @@ from .contract import (
     RunInfo,
     merge_headers,
 )
-from .failures import explain
+from .exchange import explain
 from .http_pool import HttpPool
-from .line import Line
-from .policy import CallPolicy
 from .replies import AgentReply, read_reply
 from .secrets import Redaction, resolve, shown_address, values_of
 
@@ -60,7 +61,7 @@ class AgentSession:
         self._pool = pool
         self._extra = extra_headers or {}
         self._policy = (policy or CallPolicy()).for_config(settings.config)
-        self._opened: tuple[ConnectorSettings[Any], Headers, Line] | None = None
+        self._opened: tuple[ConnectorSettings[Any], Headers, AgentConnection] | None = None
 
     async def setup(self) -> None:
         """Prepare the agent for the run, where its connector has a hook for that."""
@@ -94,7 +95,7 @@ class AgentSession:
         """Find out whether the agent is there: by the test hook, else by saying hello."""
         if self.definition.test_hook is None:
             hello = [Message(role="user", content="Hello")]
-            return _said((await self.invoke(hello, hello)).messages)
+            return _reply_text((await self.invoke(hello, hello)).messages)
         answer, _ = await self._attempt(self.definition.test_hook, self._context((), ()))
         if answer is False:
             raise self._named(ConnectorError("its test says that the agent is not usable"))
@@ -106,17 +107,17 @@ class AgentSession:
                 self._opened = self._open()
             except ConnectorError as error:
                 raise self._named(error) from None
-        settings, extra, line = self._opened
-        return ConnectorContext(settings, list(messages), list(new_messages), self.run, extra, line)
+        settings, extra, connection = self._opened
+        return ConnectorContext(settings, list(messages), list(new_messages), self.run, extra, connection)
 
-    def _open(self) -> tuple[ConnectorSettings[Any], Headers, Line]:
+    def _open(self) -> tuple[ConnectorSettings[Any], Headers, AgentConnection]:
         """Look up what is referred to, once for all calls of the run."""
         given = self._given
         base_url = resolve(given.base_url.strip(), "baseUrl")
         headers, extra = _resolved(given.headers), _resolved(self._extra)
         sent = merge_headers(headers, extra)
         referred = values_of(given.base_url, *given.headers.values(), *self._extra.values())
-        line = Line(
+        connection = AgentConnection(
             http=self._pool.client(),
             timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
             headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
@@ -124,7 +125,7 @@ class AgentSession:
             shown=shown_address(given.base_url.strip()),
             redact=Redaction.of(base_url, headers | extra, referred),
         )
-        return replace(given, base_url=base_url, headers=headers), extra, line
+        return replace(given, base_url=base_url, headers=headers), extra, connection
 
     async def _attempt(
         self, function: Callable[..., Any], ctx: ConnectorContext[Any]
@@ -136,12 +137,12 @@ class AgentSession:
         while True:
             tries += 1
             seconds = min(policy.timeout_seconds, end - monotonic())
-            ctx.line.asked_at = None
+            ctx.connection.asked_at = None
             start = perf_counter()
             try:
                 returned = await bounded(call(function, ctx), seconds)
-                return returned, self._taken(ctx.line, start) * 1000
-            except Overdue:
+                return returned, self._taken(ctx.connection, start) * 1000
+            except CallTimeout:
                 late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
                 raise self._named(late, tries) from None
             except ConnectorError as error:
@@ -154,15 +155,15 @@ class AgentSession:
             await asyncio.sleep(wait)
 
     @staticmethod
-    def _taken(line: Line, start: float) -> float:
+    def _taken(connection: AgentConnection, start: float) -> float:
         """What the agent took, in seconds: from the request that was sent to the last data that came in.
 
         Where that is not known, it is the whole call. What this process was busy with in between is not
         the agent's.
         """
-        if line.heard_at <= start:
+        if connection.heard_at <= start:
             return perf_counter() - start
-        return line.heard_at - (line.asked_at or start)
+        return connection.heard_at - (connection.asked_at or start)
 
     @property
     def _place(self) -> str:
@@ -191,7 +192,7 @@ def _resolved(headers: Headers) -> dict[str, str]:
     return {name: resolve(value, f"the header {name}") for name, value in headers.items()}
 
 
-def _said(messages: Iterable[Message]) -> str:
+def _reply_text(messages: Iterable[Message]) -> str:
     texts = [m.text or json_text([c.model_dump() for c in m.tool_calls or ()]) for m in messages]
     return "\n".join(texts)[:_LONGEST_RESPONSE]
 
@@ -235,7 +236,78 @@ async def close_connectors(definitions: Iterable[ConnectorDefinition]) -> None:
             continue
         try:
             await bounded(call(definition.close_hook), _CLOSE_SECONDS)
-        except Overdue:
+        except CallTimeout:
             log.warning('Connector "%s" did not close within %g s', definition.type, _CLOSE_SECONDS)
         except Exception as error:
             log.warning('Connector "%s" failed to close: %s', definition.type, error)
+
+
+_GRACE_SECONDS = 1.0
+
+
+class CallTimeout(Exception):
+    """The function did not return in time."""
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it only makes a coroutine: functions and objects with an async ``__call__``."""
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+        return True
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - asks what kind it is, not whether it is there
+    )
+
+
+async def call(function: Callable[..., Any], *given: Any) -> object:
+    """The function's answer; what blocks runs in a worker thread."""
+    try:
+        if is_async(function):
+            returned: object = function(*given)
+        else:
+            returned = await blocking.run(lambda: function(*given))
+        return await cast(Awaitable[object], returned) if inspect.isawaitable(returned) else returned
+    except SystemExit as error:
+        # Let through, it would end the event loop and with it every other run.
+        raise RuntimeError(f"it tried to exit the program ({error})") from None
+
+
+async def bounded(work: Coroutine[Any, Any, object], seconds: float) -> object:
+    """Await under a time limit that holds even if the work swallows its cancellation.
+
+    What is awaited is a future beside the task, so that nobody has to wait for a task that will not end.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[object] = loop.create_future()
+    task = loop.create_task(_carry(work, outcome))
+    timer = loop.call_later(seconds, _expire, outcome)
+    try:
+        return await outcome
+    finally:
+        timer.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_GRACE_SECONDS)
+
+
+async def _carry(work: Coroutine[Any, Any, object], outcome: asyncio.Future[object]) -> None:
+    try:
+        returned = await work
+    except asyncio.CancelledError:
+        _fail(outcome, ConnectorError("it cancelled itself"))
+    except Exception as error:
+        _fail(outcome, error)
+    else:
+        if not outcome.done():
+            outcome.set_result(returned)
+
+
+def _expire(outcome: asyncio.Future[object]) -> None:
+    _fail(outcome, CallTimeout())
+
+
+def _fail(outcome: asyncio.Future[object], error: Exception) -> None:
+    if not outcome.done():
+        # A future takes no StopIteration: it would end the coroutine that awaits it.
+        stopped = isinstance(error, StopIteration)
+        outcome.set_exception(RuntimeError("StopIteration") if stopped else error)

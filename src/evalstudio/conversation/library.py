@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
+from ..base.concurrency import run_sync
 from ..cassettes import Cassette
 from ..configs import closest
+from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
-from ..connectors.functions import callable_connector
 from ..connectors.http_pool import HttpPool
-from ..connectors.recorded import open_session
+from ..connectors.python import callable_connector
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
 from ..llm.settings import LlmSettings
 from ..plugins import PluginRegistry, create_registry
-from ..sync import run_sync
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
 from .preparation import InvalidScenario, Services, prepare

@@ -12,11 +12,20 @@ from typing import Any, Literal, Protocol
 
 from ..cassettes import CassetteError
 from ..connectors.contract import ConnectorError
-from ..evaluators.aggregate import Decision, EndedBy, Outlook, Verdict, conclude, decide, due, mark_pending
+from ..evaluators.aggregate import (
+    Decision,
+    EndedBy,
+    StopConditions,
+    Verdict,
+    conclude,
+    decide,
+    due,
+    mark_pending,
+)
 from ..evaluators.contract import Fault, Invocation, TurnFacts
-from ..evaluators.running import EvaluatorResult, run_turn
+from ..evaluators.running import Finding, run_turn
 from ..messages import Message, TokensUsage, text_of
-from .preparation import Plan, Services
+from .preparation import PreparedScenario, Services
 from .results import RunResult, Turn, usage_of
 from .simulation import SimulatedUser, SimulatorError
 
@@ -78,10 +87,10 @@ Event = UserSpoke | AgentAnswered | TurnEnded | Finished
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Conversation:
     """A conversation under way."""
 
-    plan: Plan
+    plan: PreparedScenario
     services: Services
     messages: list[Message]
     script: list[str]
@@ -93,20 +102,20 @@ class _Talk:
     user: SimulatedUser | None = None
 
     @property
-    def results(self) -> list[list[EvaluatorResult]]:
+    def results(self) -> list[list[Finding]]:
         return [turn.results for turn in self.turns]
 
     def has_room(self) -> bool:
         """A user message is sent only if its reply fits too."""
         return self.count + 2 <= self.plan.max_messages
 
-    def outlook(self) -> Outlook:
+    def stop_conditions(self) -> StopConditions:
         blocked: Literal["script", "limit"] | None = None
         if not self.has_room():
             blocked = "limit"
         elif not self.script and self.user is None:
             blocked = "script"
-        return Outlook(script_left=bool(self.script), blocked_by=blocked)
+        return StopConditions(script_left=bool(self.script), blocked_by=blocked)
 
     async def opening(self) -> Message | None:
         """The first user message; none where the seeds wait for the agent."""
@@ -153,79 +162,83 @@ class _Talk:
         )
 
 
-async def converse(plan: Plan, agent: Agent, services: Services) -> AsyncGenerator[Event]:
+async def converse(plan: PreparedScenario, agent: Agent, services: Services) -> AsyncGenerator[Event]:
     """Hold one conversation and tell what happens. The last event is always ``Finished``."""
-    talk = _Talk(plan, services, list(plan.seeds), list(plan.script))
+    conversation = _Conversation(plan, services, list(plan.seeds), list(plan.script))
     if plan.simulated and services.llm is not None:
-        talk.user = SimulatedUser(plan, services.llm)  # pyright: ignore[reportArgumentType]
+        conversation.user = SimulatedUser(plan, services.llm)  # pyright: ignore[reportArgumentType]
     fault: tuple[Fault, str] | None = None
     ended_by: EndedBy | None = None
     try:
         await agent.setup()
-        spoken = await talk.opening()
+        spoken = await conversation.opening()
         while True:
-            number = len(talk.turns) + 1
+            number = len(conversation.turns) + 1
             if spoken is not None:
-                talk.messages.append(spoken)
-                talk.count += 1
+                conversation.messages.append(spoken)
+                conversation.count += 1
                 yield UserSpoke(number, spoken)
-            invocation = await talk.ask(agent)
-            yield AgentAnswered(number, invocation, talk.thread_id)
+            invocation = await conversation.ask(agent)
+            yield AgentAnswered(number, invocation, conversation.thread_id)
             turn = Turn(number, spoken, invocation)
-            decision = await _evaluate(talk, turn)
+            decision = await _evaluate(conversation, turn)
             yield TurnEnded(turn, decision)
-            spoken = None if decision.over else await talk.next_user_message()
+            spoken = None if decision.over else await conversation.next_user_message()
             if spoken is None:
                 break
         # A turn that decided nothing was the last one because the simulated user left.
         ended_by = decision.ended_by or "user"
-        talk.state = await agent.state()
+        conversation.state = await agent.state()
     except ConnectorError as error:
         fault = ("agent", str(error))
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
     except CassetteError as error:
         fault = ("system", str(error))
-    yield Finished(await _finish(talk, ended_by, fault))
+    yield Finished(await _finish(conversation, ended_by, fault))
 
 
-async def _evaluate(talk: _Talk, turn: Turn) -> Decision:
+async def _evaluate(conversation: _Conversation, turn: Turn) -> Decision:
     """Run what is due after a turn, and decide whether the conversation goes on."""
-    outlook, results = talk.outlook(), talk.results
-    wanted = due(talk.plan.entries, results)
-    talk.turns.append(turn)
-    facts = talk.facts(turn.invocation, turn.number, is_final=outlook.blocked_by is not None)
+    stop_conditions, results = conversation.stop_conditions(), conversation.results
+    wanted = due(conversation.plan.entries, results)
+    conversation.turns.append(turn)
+    facts = conversation.facts(turn.invocation, turn.number, is_final=stop_conditions.blocked_by is not None)
     turn.results = await run_turn(wanted, facts)
     mark_pending(turn.results)
     results.append(turn.results)
-    return decide(talk.plan.entries, results, outlook, stop_on_failure=talk.plan.stop_on_failure)
+    return decide(
+        conversation.plan.entries, results, stop_conditions, stop_on_failure=conversation.plan.stop_on_failure
+    )
 
 
-async def _finish(talk: _Talk, ended_by: EndedBy | None, fault: tuple[Fault, str] | None) -> RunResult:
-    last = talk.turns[-1] if talk.turns else Turn(0, None)
-    facts = talk.facts(last.invocation, max(last.number, 1), is_final=True)
-    wanted = [entry for entry in talk.plan.entries if entry.gate == "finally"]
+async def _finish(
+    conversation: _Conversation, ended_by: EndedBy | None, fault: tuple[Fault, str] | None
+) -> RunResult:
+    last = conversation.turns[-1] if conversation.turns else Turn(0, None)
+    facts = conversation.facts(last.invocation, max(last.number, 1), is_final=True)
+    wanted = [entry for entry in conversation.plan.entries if entry.gate == "finally"]
     if fault is None and wanted:
         last.results = [*last.results, *await run_turn(wanted, facts, models_after_failure=True)]
-    verdict = conclude(talk.plan.entries, talk.results, facts)
+    verdict = conclude(conversation.plan.entries, conversation.results, facts)
     if fault is not None:
         verdict = _faulty(verdict, *fault)
-        verdict.asserted = any(entry.kind == "assertion" for entry in talk.plan.entries)
+        verdict.asserted = any(entry.kind == "assertion" for entry in conversation.plan.entries)
     usage = {
-        "evaluation": usage_of(result for turn in talk.turns for result in turn.results),
-        "persona": talk.user.usage if talk.user else None,
+        "evaluation": usage_of(result for turn in conversation.turns for result in turn.results),
+        "persona": conversation.user.usage if conversation.user else None,
     }
     return RunResult(
-        scenario=talk.plan.scenario.name,
+        scenario=conversation.plan.scenario.name,
         verdict=verdict,
-        messages=talk.messages,
-        turns=talk.turns,
-        message_count=talk.count,
+        messages=conversation.messages,
+        turns=conversation.turns,
+        message_count=conversation.count,
         ended_by=ended_by,
         error=fault[1] if fault else _evaluator_error(verdict),
-        thread_id=talk.thread_id,
-        state=talk.state,
-        stop_reason=talk.user.left_because if talk.user else None,
+        thread_id=conversation.thread_id,
+        state=conversation.state,
+        stop_reason=conversation.user.left_because if conversation.user else None,
         usage={role: used for role, used in usage.items() if used and used.total_tokens},
     )
 

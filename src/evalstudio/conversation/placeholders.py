@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..evaluators.paths import MISSING, lookup, split_path
-from ..messages import ContentBlock, Message, json_text
+from ..base.json_text import json_text
+from ..base.paths import MISSING, lookup, split_path
+from ..messages import ContentBlock, Message
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w][\w.\[\]-]*)\s*\}\}")
 

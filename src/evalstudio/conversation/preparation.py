@@ -24,7 +24,7 @@ class InvalidScenario(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PreparedScenario:
     """Everything a conversation needs to know, settled before it begins."""
 
     scenario: ScenarioInfo
@@ -128,7 +128,7 @@ def prepare(
     case: Case | None = None,
     persona: Persona | None = None,
     has_model: bool = False,
-) -> Plan:
+) -> PreparedScenario:
     """A plan for one conversation, or ``InvalidScenario``."""
     values = case.vars if case else None
     try:
@@ -139,7 +139,7 @@ def prepare(
         criteria = [_filled_criterion(criterion, values) for criterion in scenario.criteria]
     except (UnfilledPlaceholder, InvalidConfig) as error:
         raise InvalidScenario(str(error)) from None
-    plan = Plan(
+    plan = PreparedScenario(
         scenario=ScenarioInfo(scenario.name, instructions, scenario.max_messages),
         entries=entries,
         seeds=seeds,
@@ -154,7 +154,7 @@ def prepare(
         stop_on_failure=scenario.stop_on_failure,
         simulated=has_model and _needs_simulation(persona, seeds, script, instructions),
     )
-    check_plan(plan, has_model=has_model)
+    check_prepared(plan, has_model=has_model)
     return plan
 
 
@@ -168,7 +168,7 @@ def _needs_simulation(
     return not script and (bool(instructions) or not waits_for_agent)
 
 
-def check_plan(plan: Plan, *, has_model: bool) -> None:
+def check_prepared(plan: PreparedScenario, *, has_model: bool) -> None:
     """Somebody must speak, and there must be room for a turn."""
     if not plan.agent_first:
         if not plan.script and not plan.simulated:

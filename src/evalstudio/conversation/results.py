@@ -9,7 +9,7 @@ from typing import Any
 
 from ..evaluators.aggregate import EndedBy, Outcome, Verdict
 from ..evaluators.contract import Fault, Invocation
-from ..evaluators.running import EvaluatorResult
+from ..evaluators.running import Finding
 from ..messages import Message, TokensUsage, text_of
 from .preparation import JUDGE
 
@@ -21,7 +21,7 @@ class Turn:
     number: int
     user_message: Message | None
     invocation: Invocation = field(default_factory=Invocation)
-    results: list[EvaluatorResult] = field(default_factory=list[EvaluatorResult])
+    results: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def messages(self) -> list[Message]:
@@ -73,7 +73,7 @@ class RunResult:
         return self.verdict.metrics
 
     @property
-    def evaluator_results(self) -> list[EvaluatorResult]:
+    def evaluator_results(self) -> list[Finding]:
         return self.verdict.evaluator_results
 
     def assert_passed(self) -> None:
@@ -156,7 +156,7 @@ def _printable(text: str) -> str:
     return "\n      ".join("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
 
 
-def _mark(result: EvaluatorResult) -> str:
+def _mark(result: Finding) -> str:
     if result.error is not None:
         return "error"
     if result.kind == "metric":
@@ -166,11 +166,11 @@ def _mark(result: EvaluatorResult) -> str:
     return "pending" if result.pending else "pass" if result.success else "fail"
 
 
-def _shown_value(result: EvaluatorResult) -> str:
+def _shown_value(result: Finding) -> str:
     return "" if result.value is None else f"{result.value:g}"
 
 
-def usage_of(results: Iterable[EvaluatorResult]) -> TokensUsage | None:
+def usage_of(results: Iterable[Finding]) -> TokensUsage | None:
     """What judges used for these results; nothing where no model was asked."""
     used = [r.metadata["modelUsage"] for r in results if "modelUsage" in r.metadata]
     read = [TokensUsage.model_validate(item) for item in used if isinstance(item, dict)]

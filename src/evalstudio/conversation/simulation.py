@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from ..evaluators.contract import Answer
 from ..messages import Message, TokensUsage, text_of
-from .preparation import Plan
+from .preparation import PreparedScenario
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -51,7 +51,7 @@ class UserTurn(BaseModel):
 class SimulatedUser:
     """Speaks for the user, one message at a time. ``left_because`` is set once it has left."""
 
-    def __init__(self, plan: Plan, llm: SimulatorModel) -> None:
+    def __init__(self, plan: PreparedScenario, llm: SimulatorModel) -> None:
         self._prompt = Message(role="system", content=user_prompt(plan))
         self._llm = llm
         self.usage = TokensUsage()
@@ -122,7 +122,7 @@ def flipped(messages: Sequence[Message]) -> list[Message]:
     return [Message(role=side, content=text) for side, text in seen]
 
 
-def user_prompt(plan: Plan) -> str:
+def user_prompt(plan: PreparedScenario) -> str:
     """What the simulated user is told about itself."""
     persona = plan.persona
     parts = [

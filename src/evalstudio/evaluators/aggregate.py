@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .contract import Fault, Gate, Reduce, TurnFacts
-from .criteria import Coverage, Judged, weigh
+from .criteria import Coverage, CriterionScore, weigh
 from .definition import Entry
-from .running import EvaluatorResult, run_turn
+from .running import Finding, run_turn
 
 Outcome = Literal["pass", "fail", "error"]
 EndedBy = Literal["failure", "success", "script", "user", "limit"]
-Turns = Sequence[Sequence[EvaluatorResult]]
+Turns = Sequence[Sequence[Finding]]
 
 ALL_PASSED = "All evaluators passed"
 NO_ASSERTIONS = "No assertions"
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class StopConditions:
     """What could come after this turn, as far as the conversation knows."""
 
     script_left: bool = False
@@ -47,7 +47,7 @@ class Verdict:
     reason: str
     score: float | None = None
     fault: Fault | None = None
-    evaluator_results: list[EvaluatorResult] = field(default_factory=list[EvaluatorResult])
+    evaluator_results: list[Finding] = field(default_factory=list[Finding])
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     asserted: bool = True
     overall_score: float | None = None
@@ -86,7 +86,7 @@ def has_held(entry: Entry, turns: Turns) -> bool:
     return bool(latches) and all(any(r.holds for r in results) for results in latches.values())
 
 
-def mark_pending(results: Iterable[EvaluatorResult]) -> None:
+def mark_pending(results: Iterable[Finding]) -> None:
     """An ``eventually`` assertion that has not held yet is pending, not failed."""
     for result in results:
         if result.kind == "assertion" and result.gate == "eventually" and result.failed:
@@ -94,34 +94,34 @@ def mark_pending(results: Iterable[EvaluatorResult]) -> None:
 
 
 def decide(
-    entries: Sequence[Entry], turns: Turns, outlook: Outlook, *, stop_on_failure: bool = True
+    entries: Sequence[Entry], turns: Turns, stop_conditions: StopConditions, *, stop_on_failure: bool = True
 ) -> Decision:
     """The decision after a turn. ``turns`` holds the results of every turn so far."""
     last = turns[-1] if turns else ()
     if stop_on_failure and any(_breaks(result) for result in last):
         return Decision(True, "failure")
-    if not outlook.script_left:
+    if not stop_conditions.script_left:
         awaited = [e for e in entries if e.kind == "assertion" and e.gate == "eventually"]
         if awaited and all(has_held(entry, turns) for entry in awaited):
             return Decision(True, "success")
         if any(r.decisive and r.holds for results in turns for r in results if r.kind == "assertion"):
             return Decision(True, "success")
-    if outlook.blocked_by is not None:
-        return Decision(True, outlook.blocked_by)
+    if stop_conditions.blocked_by is not None:
+        return Decision(True, stop_conditions.blocked_by)
     return Decision(False)
 
 
-def _breaks(result: EvaluatorResult) -> bool:
+def _breaks(result: Finding) -> bool:
     return result.kind == "assertion" and result.failed and (result.gate == "always" or result.decisive)
 
 
-def _awaited(result: EvaluatorResult) -> bool:
+def _awaited(result: Finding) -> bool:
     return result.gate == "eventually" and not result.decisive
 
 
 def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None) -> Verdict:
     """The verdict over a finished conversation; the last item of ``turns`` holds the final results."""
-    shown: list[EvaluatorResult] = []
+    shown: list[Finding] = []
     for entry in entries:
         if entry.kind == "assertion":
             shown += effective(entry, turns)
@@ -133,7 +133,7 @@ def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = N
 def _weighed(verdict: Verdict, facts: TurnFacts | None) -> Verdict:
     if facts is not None and facts.criteria:
         judged = [
-            Judged(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
+            CriterionScore(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
             for r in verdict.evaluator_results
             if r.criterion_name is not None
         ]
@@ -141,7 +141,7 @@ def _weighed(verdict: Verdict, facts: TurnFacts | None) -> Verdict:
     return verdict
 
 
-def conclude_once(results: list[EvaluatorResult]) -> Verdict:
+def conclude_once(results: list[Finding]) -> Verdict:
     """The verdict over results that all count as they stand: gates do not apply to a single turn."""
     verdict = _verdict([r for r in results if r.kind == "assertion" and not r.skipped])
     verdict.evaluator_results = results
@@ -153,7 +153,7 @@ def conclude_once(results: list[EvaluatorResult]) -> Verdict:
     return verdict
 
 
-def _verdict(counted: Sequence[EvaluatorResult]) -> Verdict:
+def _verdict(counted: Sequence[Finding]) -> Verdict:
     if not counted:
         return Verdict("pass", NO_ASSERTIONS, asserted=False)
     failures = [r for r in counted if r.failed]
@@ -168,17 +168,17 @@ def _verdict(counted: Sequence[EvaluatorResult]) -> Verdict:
     return Verdict("pass", ALL_PASSED, _score(counted))
 
 
-def _score(counted: Sequence[EvaluatorResult]) -> float | None:
+def _score(counted: Sequence[Finding]) -> float | None:
     values = [0.0 if r.value is None else r.value for r in counted if r.value is not None or r.failed]
     return min(values, default=None)
 
 
-def effective(entry: Entry, turns: Turns) -> list[EvaluatorResult]:
+def effective(entry: Entry, turns: Turns) -> list[Finding]:
     """The one result per latch that counts for an assertion."""
     return [_effective(entry.gate, results) for results in _latches(entry, turns).values()]
 
 
-def _effective(gate: Gate, results: Sequence[EvaluatorResult]) -> EvaluatorResult:
+def _effective(gate: Gate, results: Sequence[Finding]) -> Finding:
     counted = [result for result in results if not result.skipped]
     if not counted:
         return results[-1]
@@ -194,11 +194,11 @@ def _effective(gate: Gate, results: Sequence[EvaluatorResult]) -> EvaluatorResul
     return min(held, key=lambda result: math.inf if result.value is None else result.value)
 
 
-def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[EvaluatorResult]]:
+def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[Finding]]:
     """The results of one entry by criterion name, one per turn; several in a turn are and-ed."""
-    latches: dict[str | None, list[EvaluatorResult]] = {}
+    latches: dict[str | None, list[Finding]] = {}
     for results in turns:
-        now: dict[str | None, EvaluatorResult] = {}
+        now: dict[str | None, Finding] = {}
         for result in results:
             if result.name == entry.key:
                 known = now.get(result.criterion_name)
@@ -208,7 +208,7 @@ def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[EvaluatorResul
     return latches
 
 
-def _both(first: EvaluatorResult, second: EvaluatorResult) -> EvaluatorResult:
+def _both(first: Finding, second: Finding) -> Finding:
     """Two results of one entry in one turn, and-ed: failure over error over success over skip."""
     worse, other = (first, second) if _weight(first) >= _weight(second) else (second, first)
     if worse.error is not None or worse.skipped:
@@ -218,13 +218,13 @@ def _both(first: EvaluatorResult, second: EvaluatorResult) -> EvaluatorResult:
     return replace(worse, value=min(values, default=None), decisive=decisive)
 
 
-def _weight(result: EvaluatorResult) -> int:
+def _weight(result: Finding) -> int:
     if result.skipped:
         return 0
     return 3 if result.failed else 2 if result.error is not None else 1
 
 
-def _reduced(entry: Entry, turns: Turns) -> EvaluatorResult | None:
+def _reduced(entry: Entry, turns: Turns) -> Finding | None:
     """A metric over the whole conversation, with the last turn's reason."""
     found = [result for results in turns for result in results if result.name == entry.key]
     if not found:

@@ -12,9 +12,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
-from ..messages import Message, TokensUsage, ToolCall, text_of, tool_calls_of
+from ..base.paths import MISSING, lookup, split_path
+from ..messages import Message, TokensUsage, ToolCall, as_text, text_of, tool_calls_of
 from .criteria import EvaluationCriteria, Score
-from .paths import MISSING, as_text, lookup, split_path
 
 Kind = Literal["assertion", "metric"]
 Gate = Literal["always", "eventually", "finally"]

@@ -207,7 +207,7 @@ class Coverage:
 
 
 @dataclass(slots=True)
-class Judged:
+class CriterionScore:
     """One raw score given to one criterion, whoever gave it."""
 
     criterion_name: str
@@ -218,7 +218,7 @@ class Judged:
 
 
 def weigh(
-    judged: Iterable[Judged], criteria: Sequence[EvaluationCriteria]
+    judged: Iterable[CriterionScore], criteria: Sequence[EvaluationCriteria]
 ) -> tuple[float | None, dict[str, float], Coverage]:
     """The weighted mean over criteria, the mean of each criterion, and what they rest on."""
     declared = {criterion.name: criterion for criterion in criteria}
@@ -243,7 +243,7 @@ def weigh(
 
 
 def _place(
-    item: Judged, criterion: EvaluationCriteria, scores: dict[str, list[float]], coverage: Coverage
+    item: CriterionScore, criterion: EvaluationCriteria, scores: dict[str, list[float]], coverage: Coverage
 ) -> None:
     assert item.score is not None
     try:

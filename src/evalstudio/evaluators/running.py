@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, cast
 
-from ..threads import blocking
+from ..base.concurrency import blocking
 from .contract import EvaluationResult, EvaluatorContext, Fault, Gate, Kind, TurnFacts, is_results
 from .criteria import Excluded, Score, normalize
 from .definition import Entry
@@ -29,7 +29,7 @@ _LONGEST_REASON = 10_000
 
 
 @dataclass(slots=True)
-class EvaluatorResult:
+class Finding:
     """One result of one entry, with everything needed to explain it later."""
 
     type: str
@@ -87,9 +87,9 @@ class EvaluatorResult:
 
 async def run_entries(
     entries: Iterable[Entry], facts: TurnFacts, limit: asyncio.Semaphore | None = None
-) -> list[EvaluatorResult]:
+) -> list[Finding]:
     """Run entries side by side, under the limit if there is one, and return their results in order."""
-    found: list[list[EvaluatorResult]] = []
+    found: list[list[Finding]] = []
     waiting: list[tuple[int, Entry]] = []
     for entry in entries:
         if entry.inline:
@@ -113,7 +113,7 @@ async def run_turn(
     *,
     models_after_failure: bool = False,
     limit: asyncio.Semaphore | None = None,
-) -> list[EvaluatorResult]:
+) -> list[Finding]:
     """Run the fast entries, then the model-backed ones unless an ``always`` assertion has failed."""
     slow = [entry for entry in entries if entry.definition.cost != "fast"]
     if not slow:
@@ -127,12 +127,12 @@ async def run_turn(
     return results
 
 
-def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[EvaluatorResult]:
+def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
     """Run inline entries in place, where there is nothing to wait for."""
     return [result for entry in entries for result in _run_inline(entry, facts)]
 
 
-def _run_inline(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
+def _run_inline(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start = perf_counter()
     try:
         returned: object = entry.definition.function(EvaluatorContext(entry.config, facts))
@@ -141,16 +141,14 @@ def _run_inline(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
         return [_errored(entry, facts, _message(error), start)]
 
 
-async def _run_limited(
-    entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None
-) -> list[EvaluatorResult]:
+async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None) -> list[Finding]:
     if limit is None:
         return await _run_apart(entry, facts)
     async with limit:
         return await _run_apart(entry, facts)
 
 
-async def _run_apart(entry: Entry, facts: TurnFacts) -> list[EvaluatorResult]:
+async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start = perf_counter()
     try:
         returned = await _bounded(_call(entry, facts), entry.definition.timeout)
@@ -238,7 +236,7 @@ def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> EvaluatorResult:
+def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Finding:
     result = _result(entry, facts, start)
     result.criterion_name = getattr(entry.config, "criterion_name", None)
     result.success = entry.kind == "metric"
@@ -248,9 +246,9 @@ def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Eval
     return result
 
 
-def _result(entry: Entry, facts: TurnFacts, start: float) -> EvaluatorResult:
+def _result(entry: Entry, facts: TurnFacts, start: float) -> Finding:
     definition = entry.definition
-    return EvaluatorResult(
+    return Finding(
         type=definition.type,
         label=definition.label,
         name=entry.key,
@@ -262,7 +260,7 @@ def _result(entry: Entry, facts: TurnFacts, start: float) -> EvaluatorResult:
     )
 
 
-def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> list[EvaluatorResult]:
+def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> list[Finding]:
     """Bring whatever an evaluator returned into shape; nonsense becomes an error."""
     if isinstance(returned, EvaluationResult):
         return [_settle_one(entry, returned, facts, start)]
@@ -280,7 +278,7 @@ def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> l
     ]
 
 
-def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: float) -> EvaluatorResult:
+def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: float) -> Finding:
     if malformed := _malformed(given):
         return _errored(entry, facts, malformed, start)
     result = _result(entry, facts, start)

@@ -1,7 +1,4 @@
-"""The run processor: claims runs, holds many conversations at once, keeps its leases alive.
-
-A process that dies leaves leases that expire; a process that is asked to stop finishes or releases.
-"""
+"""The run processor: claims runs, holds many conversations at once, keeps its leases alive, until stopped."""
 
 from __future__ import annotations
 
@@ -9,14 +6,17 @@ import asyncio
 import logging
 import os
 import secrets
+import signal
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
-from ..storage.contract import ClaimedRun, Lease, RunEnding
+from ..project.entities import Execution, RunSummary
+from ..reporting.statistics import RunFacts
+from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding
 from ..storage.errors import LeaseLost, StorageError
-from .conducting import Conductor, system_error
+from .run_worker import RunWorker, system_error
 from .workspace import Workspace
 
 log = logging.getLogger("evalstudio")
@@ -60,7 +60,7 @@ class Processor:
     ) -> None:
         self.worker_id = new_worker_id()
         self._store = workspace.store
-        self._conductor = Conductor(workspace)
+        self._conductor = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
         self._per_connector = workspace.config.max_per_connector
         self._execution_id = execution_id
@@ -135,7 +135,7 @@ class Processor:
 
     async def _conduct(self, claimed: ClaimedRun) -> RunEnding:
         try:
-            return await self._conductor.conduct(claimed)
+            return await self._conductor.execute(claimed)
         except StorageError:
             raise
         except Exception as error:
@@ -182,3 +182,159 @@ class Processor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._store.release(leases)
+
+
+Follow = Callable[[Execution], None]
+
+_LOOK_SECONDS = 0.2
+
+
+async def work_off(
+    workspace: Workspace,
+    execution: Execution,
+    *,
+    stop: asyncio.Event,
+    concurrency: int | None = None,
+    follow: Follow | None = None,
+) -> Execution:
+    """Work on an execution until it is over, whoever does the rest of it."""
+    store = workspace.store
+
+    async def over() -> bool:
+        return (await store.execution(execution.id)).status in ("completed", "cancelled")
+
+    watcher = asyncio.create_task(_watch(workspace, execution.id, follow)) if follow else None
+    try:
+        processor = Processor(workspace, concurrency=concurrency, execution_id=execution.id)
+        await processor.run(stop=stop, until=over)
+    finally:
+        if watcher is not None:
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+    done = await store.execution(execution.id)
+    if follow is not None:
+        follow(done)
+    return done
+
+
+async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> None:
+    while True:
+        follow(await workspace.store.execution(execution_id))
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
+    """Every run that fits, page by page."""
+    cursor: str | None = None
+    while True:
+        page = await records.runs(filters, cursor=cursor, limit=500)
+        for run in page.items:
+            yield run
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def facts_of(run: RunSummary) -> RunFacts:
+    """A run as statistics see it."""
+    return RunFacts(
+        id=run.id,
+        subject=subject_of(run),
+        outcome=run.result.outcome if run.result else None,
+        fault=run.result.fault if run.result else None,
+        asserted=run.result.asserted if run.result else True,
+        latency_ms=run.latency_ms,
+        tokens=run.total_tokens,
+        reason=run.result.reason if run.result else "",
+    )
+
+
+def subject_of(run: RunSummary) -> str:
+    """What runs that are mere repetitions of each other have in common, for a reader."""
+    parts = [run.scenario_name, run.case_name, run.persona_name, run.connector_name]
+    return " · ".join(part for part in parts if part)
+
+
+@contextmanager
+def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
+    """The first Ctrl-C or SIGTERM asks to stop; a second one ends at once."""
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+
+    def asked() -> None:
+        if stop.is_set() and main is not None:
+            main.cancel()
+        stop.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    handled: list[Any] = []
+    for number in signals:
+        try:
+            loop.add_signal_handler(number, asked)
+            handled.append(number)
+        except (NotImplementedError, RuntimeError, ValueError):
+            break
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+_PAUSE_SECONDS = 2.0
+
+
+_LONGEST_STOP_SECONDS = 20.0
+
+
+class ProcessorTask:
+    """Keeps a processor working until told to stop."""
+
+    def __init__(self, workspace: Workspace, *, enabled: bool) -> None:
+        self.enabled = enabled
+        self.problem: str | None = None
+        self._workspace = workspace
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done() and self.problem is None
+
+    def start(self) -> None:
+        if self._workspace.plugin_problems:
+            # Runs that need the plugin would all end in an error; they had better wait.
+            names = ", ".join(self._workspace.plugin_problems)
+            self.problem = f"a plugin could not be loaded ({names}); mend it and start the server again"
+        elif self.enabled and self._task is None:
+            self._task = asyncio.create_task(self._work())
+
+    def ask_to_stop(self) -> None:
+        self._stop.set()
+
+    async def stop(self) -> None:
+        """Finish what is nearly done, release the rest."""
+        self._stop.set()
+        if self._task is not None:
+            _, hanging = await asyncio.wait([self._task], timeout=_LONGEST_STOP_SECONDS)
+            for task in hanging:
+                # What it still holds is queued again once its leases have expired.
+                log.warning("The run processor did not stop in time")
+                task.cancel()
+
+    async def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.problem = None
+                await Processor(self._workspace).run(stop=self._stop)
+            except StorageError as error:
+                self.problem = str(error)
+                log.error("The run processor stopped and will start again: %s", error)
+            except Exception as error:
+                self.problem = f"{type(error).__name__}: {error}"
+                log.exception("The run processor failed and will start again")
+            if not self._stop.is_set():
+                try:
+                    await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
+                except TimeoutError:
+                    continue

@@ -17,8 +17,8 @@ from ..llm.cache import AnswerCache
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_plugins
+from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config
-from ..project.planning import Surroundings
 from ..project.secrets import SecretBox
 from ..storage.contract import Store
 from ..storage.opening import open_store
@@ -56,8 +56,8 @@ class Workspace:
         """What connectors of this project may reach on this machine."""
         return ProjectScope(self.folder, tuple(self.config.python_modules))
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings(self.registry, self.folder, self.has_model, self.box)
+    def definition_context(self) -> DefinitionContext:
+        return DefinitionContext(self.registry, self.folder, self.has_model, self.box)
 
     def services(self) -> Services:
         return Services(self.llm, self.llm or LocalEmbedder())

@@ -1,25 +1,31 @@
-"""Answers kept on disk, one small file each, so that the same question is paid for once.
-
-Several processes may share a folder: files appear whole or not at all, and one that cannot be read counts
-as missing. A cache never fails a run; what cannot be written is not kept.
-"""
+"""Answers that need no provider: kept on disk or on a cassette, by everything the answer depends on."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
-from ..cassettes import key_of
-from ..threads import blocking
+from ..base.concurrency import blocking
+from ..cassettes import Cassette, key_of
+from ..connectors.secrets import shown_address
+from ..evaluators.builtin.prompts import MARK
+from ..evaluators.contract import Answer
+from ..messages import Message, TokensUsage, text_for_model
+from .answers import InvalidAnswer
+from .settings import LlmSettings, ModelError, Role, Target, redact
+from .usage import RoleUsage
 
 log = logging.getLogger("evalstudio")
 
@@ -123,3 +129,181 @@ class AnswerCache:
             # Another process may have removed it meanwhile.
             with suppress(OSError):
                 yield path, path.stat()
+
+
+def text_request(
+    settings: LlmSettings,
+    target: Target,
+    messages: Sequence[Message],
+    role: Role,
+    schema: type[BaseModel] | None = None,
+) -> dict[str, Any]:
+    """A request for a text, or for an object of the schema."""
+    request = _model(settings, target, "chat" if schema is None else "answer")
+    heat = settings.temperature
+    request["temperature"] = heat.evaluation if role == "evaluation" else heat.persona
+    request |= {"seed": settings.seed, "maxTokens": settings.max_tokens}
+    if schema is not None:
+        request |= {"structured": settings.structured, "schema": _shape(schema)}
+    texts = [(message.role, text_for_model(message)) for message in messages]
+    request["messages"] = without_marks([(said_by, text) for said_by, text in texts if text.strip()])
+    return request
+
+
+@lru_cache(maxsize=256)
+def _shape(schema: type[BaseModel]) -> dict[str, Any]:
+    return {"name": schema.__name__, **schema.model_json_schema()}
+
+
+def vector_request(settings: LlmSettings, target: Target, text: str) -> dict[str, Any]:
+    """A request for the vector of one text: which texts share a call is chance."""
+    return {**_model(settings, target, "embed"), "text": text}
+
+
+def _model(settings: LlmSettings, target: Target, op: str) -> dict[str, Any]:
+    written = settings.access(target.provider).base_url
+    address = {"baseUrl": shown_address(written)} if written else {}
+    return {"op": op, "provider": target.provider, "model": target.model, **address}
+
+
+def without_marks(said: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """The messages with the first mark as MARK1, the next other one as MARK2, and so on."""
+    names: dict[str, str] = {}
+
+    def name_of(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], f"MARK{len(names) + 1}")
+
+    return [{"role": role, "content": MARK.sub(name_of, text)} for role, text in said]
+
+
+T = TypeVar("T")
+Vectors = list[list[float]]
+
+
+class StoredAnswers:
+    """What an ``Llm`` remembers: the cassette alone where one is replayed, else the cache first."""
+
+    def __init__(self, cache: AnswerCache | None, cassette: Cassette | None) -> None:
+        self._cache = None if cassette is not None and cassette.replaying else cache
+        self._cassette = cassette
+        self._secrets: set[str] = set()
+
+    @property
+    def active(self) -> bool:
+        return self._cache is not None or self._cassette is not None
+
+    def hide(self, secrets: Sequence[str | None]) -> None:
+        """Keep providers' keys out of everything that is kept."""
+        self._secrets |= {secret for secret in secrets if secret}
+        if self._cassette is not None:
+            self._cassette.hide(secrets)
+
+    async def text(
+        self,
+        request: dict[str, Any],
+        read: Callable[[str], T],
+        ask: Callable[[], Awaitable[Answer[T]]],
+        tally: RoleUsage,
+    ) -> Answer[T]:
+        """The answer to a request; ``read`` makes of its text what was asked for."""
+        if self._cassette is not None and self._cassette.replaying:
+            recorded = self._cassette.find("model", request)
+            tally.replayed += 1
+            return _replayed(_or_raise(recorded), read, self._cassette)
+        key = self._cache.key(request) if self._cache else ""
+        kept = await self._cache.get(key) if self._cache else None
+        found = _cached(kept, read) if kept else None
+        if kept is not None and found is not None:
+            tally.cached += 1
+            self._keep(request, kept)
+            return found
+        try:
+            answer = await ask()
+        except ModelError as error:
+            self._keep(request, _of_error(error))
+            raise
+        response = {"text": answer.raw, "usage": answer.usage.model_dump()}
+        if self._cache:
+            await self._cache.put(key, response | {"text": self._blotted(answer.raw)})
+        self._keep(request, response)
+        return answer
+
+    async def vectors(
+        self,
+        texts: Sequence[str],
+        request_for: Callable[[str], dict[str, Any]],
+        ask: Callable[[Sequence[str]], Awaitable[Vectors]],
+        tally: RoleUsage,
+    ) -> Vectors:
+        """One vector per text, only the unknown ones asked for."""
+        if self._cassette is not None and self._cassette.replaying:
+            found = [_or_raise(self._cassette.find("model", request_for(text))) for text in texts]
+            tally.replayed += len(found)
+            return [response["vector"] for response in found]
+        known = await self._cached_vectors(texts, request_for)
+        tally.cached += sum(1 for text in texts if text in known)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        try:
+            asked = await ask(missing) if missing else []
+        except ModelError as error:
+            for text in missing:
+                self._keep(request_for(text), _of_error(error))
+            raise
+        for text, vector in zip(missing, asked, strict=True):
+            known[text] = vector
+            if self._cache:
+                await self._cache.put(self._cache.key(request_for(text), counted=False), {"vector": vector})
+        for text in texts:
+            self._keep(request_for(text), {"vector": known[text]}, once=True)
+        return [known[text] for text in texts]
+
+    async def _cached_vectors(
+        self, texts: Sequence[str], request_for: Callable[[str], dict[str, Any]]
+    ) -> dict[str, list[float]]:
+        known: dict[str, list[float]] = {}
+        if self._cache is None:
+            return known
+        for text in dict.fromkeys(texts):
+            kept = await self._cache.get(self._cache.key(request_for(text), counted=False)) or {}
+            vector: Any = kept.get("vector")
+            if isinstance(vector, list) and vector:
+                known[text] = vector
+        return known
+
+    def _keep(self, request: Mapping[str, Any], response: Mapping[str, Any], *, once: bool = False) -> None:
+        if self._cassette is not None:
+            self._cassette.keep("model", request, response, once=once)
+
+    def _blotted(self, text: str) -> str:
+        for secret in self._secrets:
+            text = redact(text, secret)
+        return text
+
+
+def _cached(kept: Mapping[str, Any], read: Callable[[str], T]) -> Answer[T] | None:
+    """A kept answer that can still be read; it uses nothing."""
+    text = kept.get("text")
+    try:
+        return Answer(read(text), TokensUsage(), text) if isinstance(text, str) else None
+    except InvalidAnswer:
+        return None
+
+
+def _replayed(response: Mapping[str, Any], read: Callable[[str], T], cassette: Cassette) -> Answer[T]:
+    """A recorded answer as it was then, with what it had used: a replayed run tells the same."""
+    try:
+        text = str(response["text"])
+        return Answer(read(text), TokensUsage.model_validate(response.get("usage") or {}), text)
+    except (InvalidAnswer, ValidationError, KeyError) as error:
+        raise ModelError(f"an answer recorded in {cassette.path} cannot be used: {error}") from None
+
+
+def _of_error(error: ModelError) -> dict[str, Any]:
+    return {"error": {"message": str(error), "raw": error.raw, "status": error.status}}
+
+
+def _or_raise(response: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(response.get("error"), dict):
+        found: Mapping[str, Any] = response["error"]
+        raise ModelError(str(found.get("message", "")), raw=found.get("raw"), status=found.get("status"))
+    return response

@@ -12,22 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
+from ..base.concurrency import blocking
+from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
-from ..messages import Message, json_text
-from ..threads import blocking
-from .cache import AnswerCache
+from ..messages import Message
+from .answers import InvalidAnswer, read_answer
+from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
-from .errors import ModelError, redact
-from .limits import Gate
-from .prices import cost_of
-from .providers import Target, find_target, known_secrets
-from .reading import InvalidAnswer, read_answer
-from .recall import Recall
-from .requests import text_request, vector_request
-from .retrying import Policy, persist
-from .settings import LlmSettings, Role, Structured
-from .usage import RoleUsage
+from .limits import RetryPolicy, RoleLimiter, call_with_retries
+from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets, redact
+from .usage import RoleUsage, cost_of
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -57,11 +52,15 @@ class Llm:
         cassette: Cassette | None = None,
     ) -> None:
         self.settings = settings
-        self._recall = Recall(cache, cassette)
-        if self._recall.active:
-            self._recall.hide(known_secrets(settings))
-        self._policy = Policy(settings.max_retries, settings.timeout_seconds, settings.total_timeout_seconds)
-        self._gates: dict[Role, Gate] = {role: Gate(getattr(settings.concurrency, role)) for role in _ROLES}
+        self._stored = StoredAnswers(cache, cassette)
+        if self._stored.active:
+            self._stored.hide(known_secrets(settings))
+        self._policy = RetryPolicy(
+            settings.max_retries, settings.timeout_seconds, settings.total_timeout_seconds
+        )
+        self._limiters: dict[Role, RoleLimiter] = {
+            role: RoleLimiter(getattr(settings.concurrency, role)) for role in _ROLES
+        }
         self._tallies: dict[Role, RoleUsage] = {role: RoleUsage() for role in _ROLES}
         self._connections: dict[str, Connection] = {}
         self._connecting = asyncio.Lock()
@@ -73,8 +72,8 @@ class Llm:
         return {
             role: replace(
                 tally,
-                waiting_seconds=self._gates[role].waiting_seconds,
-                queued=self._gates[role].queued,
+                waiting_seconds=self._limiters[role].waiting_seconds,
+                queued=self._limiters[role].queued,
             )
             for role, tally in self._tallies.items()
         }
@@ -84,10 +83,10 @@ class Llm:
     ) -> Answer[str]:
         """The model's next message as text."""
         target = find_target(self.settings, model, role)
-        if not self._recall.active:
+        if not self._stored.active:
             return await self._chat(target, messages, role)
         request = text_request(self.settings, target, messages, role)
-        return await self._recall.text(
+        return await self._stored.text(
             request, str, lambda: self._chat(target, messages, role), self._tallies[role]
         )
 
@@ -101,9 +100,9 @@ class Llm:
     ) -> Answer[Shape]:
         """One object of the schema. A reply that is none is sent back once; after that it is an error."""
         target = find_target(self.settings, model, role)
-        if not self._recall.active:
+        if not self._stored.active:
             return await self._answer(target, messages, schema, role)
-        return await self._recall.text(
+        return await self._stored.text(
             text_request(self.settings, target, messages, role, schema),
             lambda text: read_answer(text, schema),
             lambda: self._answer(target, messages, schema, role),
@@ -115,9 +114,9 @@ class Llm:
         if (model or self.settings.models.embedding) == LOCAL_MODEL:
             return await embed_locally(texts)
         target = find_target(self.settings, model, "embedding")
-        if not self._recall.active:
+        if not self._stored.active:
             return await self._embed(target, texts)
-        return await self._recall.vectors(
+        return await self._stored.vectors(
             texts,
             lambda text: vector_request(self.settings, target, text),
             lambda missing: self._embed(target, missing),
@@ -167,7 +166,7 @@ class Llm:
         connection = await self._connect(target)
         vectors: list[list[float]] = []
         for batch in batches(texts):
-            part, usage = await self._persist(
+            part, usage = await self._with_retries(
                 lambda batch=batch: connection.embed(target, batch), connection, target, "embedding"
             )
             self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
@@ -184,7 +183,7 @@ class Llm:
                 self._connections[target.provider] = await blocking.run(
                     lambda: _open(self.settings, target.provider)
                 )
-                self._recall.hide([self._connections[target.provider].secret])
+                self._stored.hide([self._connections[target.provider].secret])
             return self._connections[target.provider]
 
     async def _ask_for(
@@ -218,20 +217,20 @@ class Llm:
         structured: Structured,
         role: Role,
     ) -> Reply:
-        reply = await self._persist(
+        reply = await self._with_retries(
             lambda: connection.ask(target, messages, schema, structured, role), connection, target, role
         )
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._tallies[role].add(reply.usage, cost)
         return reply
 
-    async def _persist(
+    async def _with_retries(
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role
     ) -> T:
-        return await persist(
+        return await call_with_retries(
             attempt,
             lambda error: connection.explain(error, target),
-            self._gates[role],
+            self._limiters[role],
             self._policy,
             self._tallies[role],
         )

@@ -16,12 +16,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from ..messages import Message, TokensUsage
-from .errors import ModelError
-from .failures import explain
-from .providers import Access, Target, find_access
-from .retrying import Failure
-from .settings import LlmSettings, Role, Structured
-from .transport import open_client
+from .limits import Failure
+from .settings import Access, LlmSettings, ModelError, Role, Structured, Target, find_access
+from .transport import explain, open_client
 from .wire import Reply, from_provider, parameters, to_provider
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from ..messages import Message, TokensUsage
+from ..messages import Message, TokensUsage, text_for_model
 from .settings import Structured
-from .telling import told
 
 _ANSWER_TOOL = "answer"
 _SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -48,7 +47,7 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
     said: list[ModelMessage] = []
     asked: list[ModelRequestPart] = []
     for message in messages:
-        text = told(message)
+        text = text_for_model(message)
         if not text.strip():
             continue
         if message.role == "assistant":

@@ -1,20 +1,29 @@
 """Loading plugins: what the config file lists, and what installed packages announce.
 
-Every way it can go wrong ends in one ``PluginError`` that names the plugin as the user spelled it.
+An entry is a path, an installed distribution or a module. Files are imported under names of their own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import re
 import sys
-from collections.abc import Callable, Generator, Iterable
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from itertools import groupby
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType, TracebackType
 from typing import cast
 
-from ..files import ConfigError, read_mapping
-from .finding import Found, announced, find, is_path, path_of
-from .importing import last_lines, make_importable
+from ..base.files import ConfigError, read_mapping
 from .registry import (
     Definition,
     Plugin,
@@ -145,4 +154,200 @@ def _file_of(loaded: Iterable[object]) -> str | None:
         module = part if isinstance(part, ModuleType) else sys.modules.get(getattr(part, "module", ""))
         if file := getattr(module, "__file__", None):
             return str(file)
+    return None
+
+
+GROUP = "evalstudio.plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plugin that can be loaded: its name for the user, its identity, and what to import."""
+
+    name: str
+    identity: tuple[str, str]
+    imports: tuple[Callable[[], object], ...]
+
+
+def is_path(name: str) -> bool:
+    return name.startswith((".", "/", "~")) or "/" in name or "\\" in name or name.endswith(".py")
+
+
+def path_of(name: str, base: Path) -> Path:
+    return (base / Path(name).expanduser()).resolve()
+
+
+def find(name: str, base: Path) -> Found:
+    """The plugin an entry of the config file in ``base`` names."""
+    if is_path(name):
+        return _find_path(name, path_of(name, base))
+    distribution = _find_distribution(name)
+    if distribution is not None and (points := _announced_by(distribution)):
+        return _from_points(name, distribution.name, points)
+    if _is_module(name):
+        return Found(name, ("module", name), (partial(import_module, name),))
+    if distribution is None:
+        raise PluginError(
+            f'Plugin "{name}" not found. Looked in: modules importable from {base}, packages installed '
+            f'in {sys.prefix}. Install it with "pip install {name}".'
+        )
+    modules = [module for module in _top_level(distribution) if _is_module(module)]
+    imports = tuple(partial(import_module, module) for module in modules)
+    return Found(name, ("distribution", _normal(distribution.name)), imports)
+
+
+def announced() -> Iterator[Found]:
+    """The plugins that installed packages announce by themselves, one per package."""
+    points = sorted(entry_points(group=GROUP), key=lambda point: (_owner(point), point.name))
+    for owner, of_owner in groupby(points, _owner):
+        yield _from_points(owner, owner, of_owner)
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.name
+
+
+def _from_points(name: str, distribution: str, points: Iterable[EntryPoint]) -> Found:
+    return Found(name, ("distribution", _normal(distribution)), tuple(point.load for point in points))
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _find_path(name: str, path: Path) -> Found:
+    if not path.exists():
+        raise PluginError(
+            f'Plugin "{name}" not found. Looked in: {path}. Paths are relative to the config file.'
+        )
+    if path.is_dir() and not (path / "__init__.py").is_file():
+        raise PluginError(f'Plugin "{name}" is a folder without an __init__.py: {path}. Name a file in it.')
+    if path.is_file() and path.suffix != ".py":
+        raise PluginError(f'Plugin "{name}" is not a Python file: {path}.')
+    return Found(name, ("path", str(path)), (partial(import_path, path),))
+
+
+def _find_distribution(name: str) -> Distribution | None:
+    try:
+        return Distribution.from_name(name)
+    except (PackageNotFoundError, ValueError):
+        return None
+
+
+def _announced_by(distribution: Distribution) -> list[EntryPoint]:
+    return [point for point in distribution.entry_points if point.group == GROUP]
+
+
+def _is_module(name: str) -> bool:
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name + ".").startswith(error.name + "."):
+            return False
+        raise
+    except ValueError:
+        return False
+
+
+def _top_level(distribution: Distribution) -> list[str]:
+    """The modules a distribution installs; an editable one lists none, so its own name is tried too."""
+    listed = (distribution.read_text("top_level.txt") or "").split()
+    for file in distribution.files or ():
+        if file.suffix == ".py" and not file.parts[0].startswith(("..", "__")):
+            listed.append(file.parts[0].removesuffix(".py"))
+    return list(dict.fromkeys([*listed, distribution.name.replace("-", "_")]))
+
+
+_PACKAGE = str(Path(__file__).parents[1])
+_MOST_LINES = 12
+_LONGEST_LINE = 300
+
+# The import path is one per process, and so is the record of what was added to it, newest first.
+_added: list[str] = []
+
+
+class _FreshLoader(SourceFileLoader):
+    """Always compiles the source: a file edited within the same second must not run as it was before."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def import_path(path: Path) -> ModuleType:
+    """Run a Python file, or a folder with an ``__init__.py``, as a module of its own."""
+    folder = [str(path)] if path.is_dir() else None
+    file = path / "__init__.py" if folder else path
+    name = _module_name(path)
+    loader = _FreshLoader(name, str(file))
+    spec = spec_from_file_location(name, file, loader=loader, submodule_search_locations=folder)
+    assert spec is not None
+    _forget(name)
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        _forget(name)
+        raise
+    return module
+
+
+def _module_name(path: Path) -> str:
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:10]
+    return f"evalstudio_plugin_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{digest}"
+
+
+def _forget(name: str) -> None:
+    for known in [known for known in sys.modules if known == name or known.startswith(name + ".")]:
+        del sys.modules[known]
+
+
+def make_importable(folders: Iterable[Path]) -> None:
+    """Put folders on the import path, before those of projects loaded earlier in this process."""
+    wanted = list(dict.fromkeys(str(folder) for folder in folders))
+    earlier = [folder for folder in _added if folder not in wanted]
+    foreign = [folder for folder in sys.path if folder not in _added]
+    _forget_shadowed(wanted, earlier)
+    _added[:] = [folder for folder in wanted if folder not in foreign] + earlier
+    sys.path[:] = foreign + _added
+    importlib.invalidate_caches()
+
+
+def _forget_shadowed(wanted: list[str], earlier: list[str]) -> None:
+    """Another project's module must not answer for one of the same name in these folders."""
+    for name, module in list(sys.modules.items()):
+        if "." not in name and _home(module) in earlier and any(_holds(folder, name) for folder in wanted):
+            _forget(name)
+
+
+def _home(module: ModuleType) -> str | None:
+    file = getattr(module, "__file__", None)
+    if not file:
+        return None
+    path = Path(file)
+    return str(path.parent.parent if path.name == "__init__.py" else path.parent)
+
+
+def _holds(folder: str, name: str) -> bool:
+    place = Path(folder) / name
+    return place.with_suffix(".py").is_file() or place.is_dir()
+
+
+def last_lines(error: BaseException) -> str:
+    """The end of a traceback, without the frames that led to the plugin."""
+    trace = _from_plugin(error.__traceback__)
+    text = "".join(traceback.format_exception(type(error), error, trace, chain=False))
+    lines = [line for line in text.splitlines() if line != "Traceback (most recent call last):"]
+    return "\n".join("  " + line[:_LONGEST_LINE] for line in lines[-_MOST_LINES:])
+
+
+def _from_plugin(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not (file.startswith(("<frozen importlib", _PACKAGE)) or file == importlib.__file__):
+            return trace
+        trace = trace.tb_next
     return None

@@ -16,8 +16,7 @@ from typing import Any
 from .. import connectors
 from ..connectors.contract import ConnectorDefinition
 from ..evaluators import builtin
-from ..evaluators.class_style import adapt_class, is_class_style
-from ..evaluators.definition import EvaluatorDefinition
+from ..evaluators.definition import EvaluatorDefinition, adapt_class, is_class_style
 
 BUILT_IN = "built-in"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from ..base.files import ConfigError, read_mapping
+from ..base.schemas import path_text
 from ..configs import StrictConfig
-from ..files import ConfigError, read_mapping
 from ..llm.settings import LlmSettings
-from ..schemas import path_text
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

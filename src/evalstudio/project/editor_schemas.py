@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
+from ..base.schemas import Schema
 from ..plugins import PluginRegistry
-from ..schemas import Schema
-from .documents import KINDS, MODELS, PLURALS, REFERENCES, Kind
+from .documents import KINDS, MODELS, PLURALS, REFERENCES, DefinitionKind
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema_of(kind: Kind, registry: PluginRegistry) -> Schema:
+def schema_of(kind: DefinitionKind, registry: PluginRegistry) -> Schema:
     """The schema of a file that holds one definition of this kind."""
     shapes = _shapes(registry)
     whole = _single(kind, shapes.pop(kind))
@@ -40,7 +40,7 @@ def definitions_schema(registry: PluginRegistry) -> Schema:
     }
 
 
-def _single(kind: Kind, shape: Schema) -> Schema:
+def _single(kind: DefinitionKind, shape: Schema) -> Schema:
     properties = {"$schema": _text("For editors"), "kind": {"const": kind}, **shape["properties"]}
     return {**shape, "properties": properties, "required": ["kind", *shape["required"]]}
 
@@ -57,7 +57,7 @@ def _shapes(registry: PluginRegistry) -> dict[str, Schema]:
     return shapes
 
 
-def _with_names(kind: Kind, schema: Schema) -> Schema:
+def _with_names(kind: DefinitionKind, schema: Schema) -> Schema:
     """References as files have them: by name."""
     names = {ids: (field, target) for field, (ids, target) in REFERENCES[kind].items()}
     properties: Schema = {}

@@ -63,7 +63,7 @@ def rate(passed: int, of: int) -> Rate:
 
 
 @dataclass(slots=True)
-class Summary:
+class ExecutionSummary:
     """What an execution came to."""
 
     runs: int = 0
@@ -91,10 +91,10 @@ class Summary:
         }
 
 
-def summarize(runs: Iterable[RunFacts], *, agent_errors_fail: bool = False) -> Summary:
+def summarize(runs: Iterable[RunFacts], *, agent_errors_fail: bool = False) -> ExecutionSummary:
     """Count runs. Cancelled ones have no outcome and are in no rate."""
     counted = [_as_failure(run) if agent_errors_fail else run for run in runs]
-    summary = Summary(runs=len(counted))
+    summary = ExecutionSummary(runs=len(counted))
     outcomes = Counter(run.outcome or "cancelled" for run in counted)
     summary.counts = {name: outcomes.get(name, 0) for name in ("pass", "fail", "error", "cancelled")}
     summary.faults = dict(Counter(run.fault or "system" for run in counted if run.outcome == "error"))

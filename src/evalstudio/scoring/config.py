@@ -13,9 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic.alias_generators import to_camel
 
 from ..configs import InvalidConfig, closest
-from ..evaluators.class_style import adapt_class, is_class_style
 from ..evaluators.criteria import EvaluationCriteria, check_unique
-from ..evaluators.definition import Entry, EvaluatorDefinition, with_keys
+from ..evaluators.definition import Entry, EvaluatorDefinition, adapt_class, is_class_style, with_keys
 from ..plugins import PluginRegistry
 
 LEGACY_NAMES = {

@@ -1,28 +1,73 @@
-"""Datasets as a stream of chunks: JSON lines, CSV, and Parquet where pyarrow is installed.
-
-Memory stays flat whatever the size of the file. Every chunk knows the line of each of its records, so
-that a bad one is named by file and line.
-"""
+"""Datasets as a stream of chunks: JSON lines, CSV, and Parquet where pyarrow is installed."""
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import orjson
 
-from .dataset_files import (
-    CHUNK_BYTES,
-    LONGEST_LINE,
-    BadRecord,
-    Row,
-    check_readable,
-    share_of,
-    skip_line,
-    too_long,
-)
-from .tables import csv_rows, parquet_rows
+CHUNK_BYTES = 1 << 18
+LONGEST_LINE = 16 << 20
+
+
+class BadRecord(ValueError):
+    """A record that cannot be read or scored, named by file and line."""
+
+    def __init__(self, path: str, line: int, message: str) -> None:
+        self.path, self.line, self.message = path, line, message
+        super().__init__(f"{path}:{line}: {message}")
+
+    def __reduce__(self) -> tuple[type[BadRecord], tuple[str, int, str]]:
+        return BadRecord, (self.path, self.line, self.message)
+
+
+class DatasetError(ValueError):
+    """A dataset that cannot be read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table: where it is, and what is in it or wrong with it."""
+
+    line: int
+    share: float
+    content: dict[str, Any] | BadRecord
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what is no dataset before anything is written."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error.strerror}") from None
+    if not os.access(path, os.R_OK):
+        raise DatasetError(f"{path}: cannot be read: no permission")
+    if path.is_dir():
+        raise DatasetError(f"{path}: is a folder; name a .jsonl, .csv, .tsv or .parquet file")
+    if size == 0 and path.is_file():
+        raise DatasetError(f"{path}:1: is empty; a dataset needs at least one record")
+
+
+def share_of(file: BinaryIO, size: int) -> float:
+    """How much of the file has been read; a pipe has no size and never says."""
+    return min(1.0, file.tell() / size) if size else 0.0
+
+
+def too_long(path: Path, number: int) -> BadRecord:
+    return BadRecord(str(path), number, f"the line is longer than {LONGEST_LINE >> 20} MB")
+
+
+def skip_line(file: BinaryIO) -> None:
+    """Go to the end of an oversized line in bounded memory."""
+    while (part := file.readline(CHUNK_BYTES)) and not part.endswith(b"\n"):
+        pass
+
 
 _BOM = b"\xef\xbb\xbf"
 # What a bad record weighs in a chunk, so that a file full of them is cut into chunks too.
@@ -108,3 +153,110 @@ def _packed(rows: Iterator[Row], chunk_bytes: int) -> Iterator[Chunk]:
             numbers, lines, bad, size = [], [], [], 0
     if numbers or bad:
         yield Chunk(b"\n".join(lines), numbers, bad, share)
+
+
+class _Lines:
+    """The lines of a file as text. A bad one raises, and the next call goes on after it."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self.number = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(LONGEST_LINE)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            skip_line(self._file)
+            raise too_long(self._path, self.number)
+        try:
+            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise BadRecord(str(self._path), self.number, "is not UTF-8 text") from None
+
+
+def csv_rows(path: Path) -> Iterator[Row]:
+    """The rows of a CSV or TSV file; the first one names the columns."""
+    csv.field_size_limit(LONGEST_LINE)
+    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        lines = _Lines(file, path)
+        reader = csv.reader(lines, dialect=dialect, strict=True)
+        header = _header(path, reader)
+        while True:
+            line = lines.number + 1
+            try:
+                cells = next(reader)
+                content = _content(path, line, header, cells) if cells else None
+            except StopIteration:
+                return
+            except BadRecord as error:
+                content = error
+            except csv.Error as error:
+                content = BadRecord(str(path), line, f"is not valid CSV: {error}")
+            if content is not None:
+                yield Row(line, share_of(file, size), content)
+
+
+def _header(path: Path, reader: Iterator[list[str]]) -> list[str]:
+    """The names of the columns; without them no row can be read, so nothing here is ever skipped."""
+    try:
+        names = [cell.strip() for cell in next(reader, list[str]())]
+    except BadRecord as error:
+        raise DatasetError(str(error)) from None
+    except csv.Error as error:
+        raise DatasetError(f"{path}:1: is not valid CSV: {error}") from None
+    if not any(names) or any("\0" in name for name in names):
+        raise DatasetError(f"{path}:1: the first line must name the columns, in UTF-8 text")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DatasetError(f'{path}:1: column "{twice}" appears twice')
+    for name in names:
+        if inside := next((other for other in names if other.startswith(f"{name}.")), None):
+            raise DatasetError(f'{path}:1: column "{inside}" reaches into "{name}", which is a column itself')
+    return names
+
+
+def _content(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, Any] | BadRecord:
+    if len(cells) != len(header):
+        return BadRecord(str(path), line, f"has {len(cells)} cells where the header has {len(header)}")
+    row: dict[str, Any] = {}
+    for name, cell in zip(header, cells, strict=True):
+        # An empty cell says nothing, as a missing field does.
+        if cell != "":
+            _put(row, name.split("."), cell)
+    return row
+
+
+def _put(row: dict[str, Any], parts: list[str], cell: str) -> None:
+    """``context.order`` as a column name reaches into ``context``."""
+    for part in parts[:-1]:
+        row = cast(dict[str, Any], row.setdefault(part, {}))
+    row[parts[-1]] = cell
+
+
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet file, counted from 1."""
+    try:
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise DatasetError(
+            f'{path}: reading Parquet needs pyarrow. Install it with: pip install "evalstudio[parquet]"'
+        ) from None
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as source:
+            total = source.metadata.num_rows
+            for batch in source.iter_batches(batch_size=256):
+                for row in batch.to_pylist():
+                    number += 1
+                    content = {key: item for key, item in row.items() if item is not None}
+                    yield Row(number, number / total, content)
+    except (OSError, ValueError) as error:
+        # pyarrow's errors are these two; a file may break after many good rows.
+        raise DatasetError(f"{path}:{number + 1}: is not a readable Parquet file: {error}") from None

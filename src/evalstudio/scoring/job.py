@@ -1,48 +1,43 @@
-"""A scoring job: what was asked for, and everything one process needs to do its part of it."""
+"""A scoring job: what was asked for, and scoring it in this process or in several.
+
+Results land in order as they are produced, and a stopped job resumes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+from ..base.files import ConfigError
 from ..configs import InvalidConfig
 from ..evaluators.contract import Embedder
 from ..evaluators.definition import Entry
-from ..files import ConfigError
-from ..llm.batching import BatchingEmbedder
 from ..llm.client import Llm
-from ..llm.embeddings import LocalEmbedder
+from ..llm.embeddings import BatchingEmbedder, LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
-from .plan import ScoringPlan, load_plan
+from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
+from .plan import ScoringJob, ScoringPlan, load_plan
+from .results_file import ResultsFile
 from .rows import RowReader
 from .runner import EvaluationRunner
-from .scorer import Choice, Scorer
+from .scorer import ScoredChunk, Scorer
+from .summary import DatasetSummary, Distribution
 
 _OURS = "evalstudio."
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringJob:
-    """One press of the button on a dataset."""
-
-    dataset: Path
-    plan_path: Path
-    output: Path | None = None
-    only: list[str] = field(default_factory=list[str])
-    limit: int | None = None
-    share: float = 1.0
-    seed: str = "0"
-    skip_bad: bool = False
-    resume: bool = False
-    workers: int = 1
-    config_path: Path | None = None
-
-    def choice(self) -> Choice:
-        return Choice(str(self.dataset), self.share, self.seed, self.skip_bad)
-
-
 @dataclass(slots=True)
-class Bench:
+class JobResources:
     """Everything one process needs to score chunks of a job."""
 
     plan: ScoringPlan
@@ -60,7 +55,7 @@ class Bench:
         return new
 
 
-def set_up(job: ScoringJob) -> Bench:
+def set_up(job: ScoringJob) -> JobResources:
     """Load the plan, its plugins and its models; every mistake in them is found here."""
     plan = load_plan(job.plan_path)
     registry = _registry(plan, job)
@@ -75,7 +70,7 @@ def set_up(job: ScoringJob) -> Bench:
             f"{job.plan_path}: {asks.key} asks a language model: add llmSettings, or leave it out by --only"
         )
     reader = RowReader(plan.criteria, plan.fields, llm, embedder)
-    return Bench(plan, Scorer(runner, reader, job.choice()), runner, llm)
+    return JobResources(plan, Scorer(runner, reader, job.selection()), runner, llm)
 
 
 def _needs_model(entry: Entry) -> bool:
@@ -87,3 +82,153 @@ def _registry(plan: ScoringPlan, job: ScoringJob) -> PluginRegistry:
     registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
     load_named(registry, plan.plugins, job.plan_path.resolve().parent)
     return registry
+
+
+Progress = Callable[[DatasetSummary, float], None]
+
+# A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
+_MODEL_CHUNK_BYTES = 1 << 13
+
+
+def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[DatasetSummary, ScoringPlan]:
+    """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
+    resources = set_up(job)
+    check_readable(job.dataset)
+    summary = DatasetSummary(
+        criteria={criterion.name: Distribution() for criterion in resources.plan.criteria}
+    )
+    with ResultsFile(job, resources.plan, summary) as results:
+        chunks = _remaining(job, resources, results.last_line, summary)
+        with closing(_scored(job, resources, chunks)) as parts:
+            for scored in parts:
+                results.take(scored)
+                if progress is not None:
+                    progress(summary, scored.share)
+                if scored.failure is not None:
+                    raise scored.failure
+    summary.retries += resources.retries()
+    if not summary.read:
+        raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
+    return summary, resources.plan
+
+
+def _remaining(
+    job: ScoringJob, resources: JobResources, done: int, summary: DatasetSummary
+) -> Iterator[Chunk]:
+    """What is left to score: after what a resumed run has done, and up to the limit."""
+    size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
+    room = None if job.limit is None else job.limit - summary.records
+    for chunk in read_chunks(job.dataset, chunk_bytes=size):
+        if chunk.last_line <= done:
+            summary.merge(resources.scorer.passed_over(chunk))
+            continue
+        if done:
+            summary.merge(resources.scorer.passed_over(chunk.between(0, done)))
+            chunk, done = chunk.between(done, chunk.last_line), 0
+        if room is not None:
+            if room <= 0:
+                return
+            chunk, count = resources.scorer.first(room, chunk)
+            room -= count
+        if chunk.numbers or chunk.bad:
+            yield chunk
+
+
+def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
+    if job.workers > 1:
+        return score_in_workers(job, chunks)
+    if resources.runner.inline:
+        return (resources.scorer.score_chunk(chunk) for chunk in chunks)
+    return _drive(resources, chunks)
+
+
+def _drive(resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
+    """Results of evaluators that wait for something, each as soon as it and all before it are there."""
+    with asyncio.Runner() as loop:
+        state = ScoredChunk()
+        stream = _as_they_come(resources, chunks, state)
+        try:
+            while (scored := loop.run(_next(stream))) is not None:
+                yield scored
+            yield state
+        finally:
+            loop.run(_close(stream, resources))
+
+
+async def _as_they_come(
+    resources: JobResources, chunks: Iterator[Chunk], state: ScoredChunk
+) -> AsyncIterator[ScoredChunk]:
+    async for results in resources.scorer.stream(chunks, state):
+        some = ScoredChunk(share=state.share)
+        for result in results:
+            some.add(result)
+        yield some
+
+
+async def _next(stream: AsyncIterator[ScoredChunk]) -> ScoredChunk | None:
+    return await anext(stream, None)
+
+
+async def _close(stream: Any, resources: JobResources) -> None:
+    await stream.aclose()
+    if resources.llm is not None:
+        await resources.llm.aclose()
+
+
+_resources: JobResources | None = None
+
+
+def score_in_workers(job: ScoringJob, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
+    context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
+    waiting: deque[Future[ScoredChunk]] = deque()
+    with ProcessPoolExecutor(job.workers, context, initializer=_start, initargs=(job,)) as pool:
+        try:
+            for chunk in chunks:
+                with _without_interrupts():
+                    waiting.append(pool.submit(_score, chunk))
+                if len(waiting) >= job.workers * 3:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise DatasetError(
+                f"{job.dataset}: a worker process died; what is written is whole. Run again with --resume."
+            ) from None
+        except BaseException:
+            # Nobody waits for the rest any more, and a chunk may take long.
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Generator[None]:
+    """Ctrl-C reaches every process of a terminal. Workers start with it blocked: the parent decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start(job: ScoringJob) -> None:
+    global _resources
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        # A killed parent cannot say goodbye; its workers must not outlive it.
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    _resources = set_up(job)
+
+
+def _score(chunk: Chunk) -> ScoredChunk:
+    assert _resources is not None
+    scored = _resources.scorer.score_chunk(chunk)
+    scored.summary.retries += _resources.retries()
+    return scored

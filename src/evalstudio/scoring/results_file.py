@@ -12,11 +12,10 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ..files import ConfigError
-from .job import ScoringJob
-from .plan import ScoringPlan
-from .scorer import Scored
-from .summary import Summary
+from ..base.files import ConfigError
+from .plan import ScoringJob, ScoringPlan
+from .scorer import ScoredChunk
+from .summary import DatasetSummary
 
 # What a score depends on. Thresholds, time limits and concurrency may change between two sittings.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
@@ -26,7 +25,7 @@ _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_toke
 class ResultsFile:
     """Takes results as they come and adds them up; without an output file it only adds them up."""
 
-    def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: Summary) -> None:
+    def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary) -> None:
         self._job = job
         self._plan = plan
         self._summary = summary
@@ -68,7 +67,7 @@ class ResultsFile:
             file.truncate(0)
             note.write_bytes(orjson.dumps(mark, option=orjson.OPT_INDENT_2))
 
-    def take(self, scored: Scored) -> None:
+    def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
         if scored.lines and self._file is not None:
             view = memoryview(b"\n".join(scored.lines) + b"\n")
@@ -131,7 +130,7 @@ def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:
         )
 
 
-def _recover(path: Path, summary: Summary) -> int:
+def _recover(path: Path, summary: DatasetSummary) -> int:
     """Count what is there, cut a torn end off, and say which line of the dataset came last."""
     last_line, whole = 0, 0
     with open(path, "rb") as file:
@@ -147,3 +146,6 @@ def _recover(path: Path, summary: Summary) -> int:
             last_line, whole = number, whole + len(line)
     os.truncate(path, whole)
     return last_line
+
+
+_DEEPEST = 100

@@ -10,10 +10,10 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
+from ..base.paths import MISSING, lookup, split_path
 from ..configs import readable
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
-from ..evaluators.paths import MISSING, lookup, split_path
 from ..evaluators.records import EvaluationInput, facts_of
 from ..messages import Message
 

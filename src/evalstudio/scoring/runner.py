@@ -16,15 +16,15 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from ..base.concurrency import run_sync
 from ..configs import InvalidConfig, readable
 from ..evaluators.aggregate import Outcome, conclude_once
 from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
-from ..evaluators.criteria import Coverage, EvaluationCriteria, Judged, Score, on_scale, weigh
+from ..evaluators.criteria import Coverage, CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from ..evaluators.records import CriterionResult, EvaluationInput, facts_of
-from ..evaluators.running import EvaluatorResult, run_turn
+from ..evaluators.running import Finding, run_turn
 from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry
-from ..sync import run_sync
 from .config import EvaluationRunConfig, resolve
 
 
@@ -135,11 +135,11 @@ class EvaluationRunner:
         except Exception as error:
             outcome.run_errors.append(f"{type(self._storage).__name__} could not save the result: {error}")
 
-    def conclude(self, results: list[EvaluatorResult], facts: TurnFacts) -> AggregatedEvaluationResult:
+    def conclude(self, results: list[Finding], facts: TurnFacts) -> AggregatedEvaluationResult:
         """Weigh what the evaluators said about one record."""
         verdict = conclude_once(results)
         declared = {criterion.name: criterion for criterion in facts.criteria}
-        judged: list[Judged] = []
+        judged: list[CriterionScore] = []
         shown: list[CriterionResult] = []
         run_errors: list[str] = []
         errors = 0
@@ -150,7 +150,7 @@ class EvaluationRunner:
             errors += result.error is not None
             if name is not None:
                 unbounded = "unbounded" in result.metadata and bool(result.metadata["unbounded"])
-                judged.append(Judged(name, score, result.error, result.skipped, unbounded))
+                judged.append(CriterionScore(name, score, result.error, result.skipped, unbounded))
             elif result.error is not None:
                 run_errors.append(f"{result.name}: {result.error}")
         overall, means, coverage = weigh(judged, facts.criteria)
@@ -168,7 +168,7 @@ class EvaluationRunner:
             coverage=coverage,
         )
 
-    def _shown(self, result: EvaluatorResult, name: str | None, score: Score | None) -> CriterionResult:
+    def _shown(self, result: Finding, name: str | None, score: Score | None) -> CriterionResult:
         return CriterionResult(
             criterion_name=name or result.name,
             score=score,
@@ -189,7 +189,7 @@ class EvaluationRunner:
         }
 
 
-def _score(result: EvaluatorResult, criterion: EvaluationCriteria | None) -> Score | None:
+def _score(result: Finding, criterion: EvaluationCriteria | None) -> Score | None:
     if result.error is not None or result.skipped:
         return None
     if result.score is not None:

@@ -12,54 +12,44 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..base.json_text import json_bytes
 from ..evaluators.running import run_inline, run_turn
-from .dataset_files import BadRecord
-from .datasets import Chunk
-from .result_lines import to_bytes
+from .datasets import BadRecord, Chunk
+from .plan import RecordSelection
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
-from .summary import Summary
+from .summary import DatasetSummary
 
 _WINDOW = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which records of a dataset are scored, and what happens to the unreadable ones."""
-
-    dataset: str
-    share: float = 1.0
-    seed: str = "0"
-    skip_bad: bool = False
-
-
 @dataclass(slots=True)
-class Scored:
+class ScoredChunk:
     """The results of some records, as lines ready to be written."""
 
     lines: list[bytes] = field(default_factory=list[bytes])
     share: float = 0.0
-    summary: Summary = field(default_factory=Summary)
+    summary: DatasetSummary = field(default_factory=DatasetSummary)
     failure: BadRecord | None = None
 
     def add(self, result: dict[str, Any]) -> None:
-        self.lines.append(to_bytes(result))
+        self.lines.append(json_bytes(result))
         self.summary.add(result)
 
 
 class Scorer:
     """Scores chunks with one runner."""
 
-    def __init__(self, runner: EvaluationRunner, reader: RowReader, choice: Choice) -> None:
+    def __init__(self, runner: EvaluationRunner, reader: RowReader, selection: RecordSelection) -> None:
         self._runner = runner
         self._reader = reader
-        self._choice = choice
+        self._choice = selection
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
 
-    def score_chunk(self, chunk: Chunk) -> Scored:
+    def score_chunk(self, chunk: Chunk) -> ScoredChunk:
         """Score a chunk to its end, or to its first bad record."""
-        scored = Scored(share=chunk.share)
+        scored = ScoredChunk(share=chunk.share)
         if self._runner.inline:
             for record in self._records(chunk, scored):
                 scored.add(self._score_inline(record))
@@ -70,9 +60,9 @@ class Scorer:
             self._loop.run(self._score_all(chunk, scored))
         return scored
 
-    def passed_over(self, chunk: Chunk) -> Summary:
+    def passed_over(self, chunk: Chunk) -> DatasetSummary:
         """What a chunk that is already scored held beside its results: bad records, unsampled ones."""
-        found = Scored()
+        found = ScoredChunk()
         if self._choice.skip_bad or self._choice.share < 1:
             for _ in self._records(chunk, found):
                 pass
@@ -81,18 +71,20 @@ class Scorer:
     def first(self, most: int, chunk: Chunk) -> tuple[Chunk, int]:
         """The chunk up to its first so many chosen records, and how many these are."""
         count = 0
-        for record in self._records(chunk, Scored()):
+        for record in self._records(chunk, ScoredChunk()):
             count += 1
             if count == most:
                 return chunk.between(0, record.line), count
         return chunk, count
 
-    async def _score_all(self, chunk: Chunk, scored: Scored) -> None:
+    async def _score_all(self, chunk: Chunk, scored: ScoredChunk) -> None:
         async for results in self.stream(iter([chunk]), scored):
             for result in results:
                 scored.add(result)
 
-    async def stream(self, chunks: Iterator[Chunk], scored: Scored) -> AsyncIterator[list[dict[str, Any]]]:
+    async def stream(
+        self, chunks: Iterator[Chunk], scored: ScoredChunk
+    ) -> AsyncIterator[list[dict[str, Any]]]:
         """Results in the dataset's order as they come, a window of records under way at once."""
         most = self._runner.config.concurrency * _WINDOW
         # Texts to embed wait for each other to share a request; only calls of models are held back.
@@ -114,7 +106,7 @@ class Scorer:
                 task.cancel()
             await asyncio.gather(*window, return_exceptions=True)
 
-    def _records(self, chunk: Chunk, scored: Scored) -> Iterator[Record]:
+    def _records(self, chunk: Chunk, scored: ScoredChunk) -> Iterator[Record]:
         """The records of a chunk in line order; a bad one ends it unless bad ones are skipped."""
         bad = deque(chunk.bad)
         for number, text in chunk.lines():
@@ -138,7 +130,7 @@ class Scorer:
             if self._refused(problem, scored):
                 return
 
-    def _refused(self, problem: BadRecord, scored: Scored) -> bool:
+    def _refused(self, problem: BadRecord, scored: ScoredChunk) -> bool:
         scored.summary.bad += 1
         if self._choice.skip_bad:
             return False

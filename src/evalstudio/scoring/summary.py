@@ -14,7 +14,7 @@ BINS = 10
 
 
 @dataclass(slots=True)
-class Spread:
+class Distribution:
     """Numbers as a count, their mean and a histogram over 0–1."""
 
     count: int = 0
@@ -26,7 +26,7 @@ class Spread:
         self.total += value
         self.bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
 
-    def merge(self, other: Spread) -> None:
+    def merge(self, other: Distribution) -> None:
         self.count += other.count
         self.total += other.total
         self.bins = [a + b for a, b in zip(self.bins, other.bins, strict=True)]
@@ -37,7 +37,7 @@ class Spread:
 
 
 @dataclass(slots=True)
-class Summary:
+class DatasetSummary:
     """Everything known about a scored dataset without its records."""
 
     records: int = 0
@@ -45,9 +45,9 @@ class Summary:
     unsampled: int = 0
     resumed: int = 0
     outcomes: dict[str, int] = field(default_factory=lambda: {"pass": 0, "fail": 0, "error": 0})
-    overall: Spread = field(default_factory=Spread)
-    criteria: dict[str, Spread] = field(default_factory=dict[str, Spread])
-    metrics: dict[str, Spread] = field(default_factory=dict[str, Spread])
+    overall: Distribution = field(default_factory=Distribution)
+    criteria: dict[str, Distribution] = field(default_factory=dict[str, Distribution])
+    metrics: dict[str, Distribution] = field(default_factory=dict[str, Distribution])
     criterion_errors: dict[str, int] = field(default_factory=dict[str, int])
     errors: dict[str, int] = field(default_factory=dict[str, int])
     retries: int = 0
@@ -73,7 +73,7 @@ class Summary:
                 _count(self.criterion_errors, item["criterionName"])
                 _count(self.errors, item["error"][:200])
 
-    def merge(self, other: Summary) -> None:
+    def merge(self, other: DatasetSummary) -> None:
         self.records += other.records
         self.bad += other.bad
         self.unsampled += other.unsampled
@@ -119,10 +119,10 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 9)
 
 
-def _spread(where: dict[str, Spread], name: str) -> Spread:
+def _spread(where: dict[str, Distribution], name: str) -> Distribution:
     found = where.get(name)
     if found is None:
-        found = where[name] = Spread()
+        found = where[name] = Distribution()
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,44 +13,29 @@ from starlette.middleware import Middleware
 
 from ..version import __version__
 from . import errors
-from .bodies import BoundedBody
-from .compression import Compression
-from .envelope import Envelope
+from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
-from .routes import (
-    connectors,
-    evals,
-    evaluations,
-    events,
-    executions,
-    feedback,
-    personas,
-    runs,
-    scenarios,
-    stats,
-    system,
-    types,
-)
+from .routes import connectors, evals, evaluations, events, personas, runs, scenarios, statistics, system
 from .security import Guard
 from .static import Site
 
 if TYPE_CHECKING:
-    from .studio import Studio
+    from .requests import Studio
 
 # Those asked for most come first: routes are tried in order.
-_ROUTES = (
-    runs,
-    executions,
-    system,
-    types,
-    connectors,
-    personas,
-    scenarios,
-    evals,
-    evaluations,
-    feedback,
-    stats,
-    events,
+_ROUTERS = (
+    runs.router,
+    runs.executions_router,
+    system.router,
+    system.types_router,
+    connectors.router,
+    personas.router,
+    scenarios.router,
+    evals.router,
+    evaluations.router,
+    evaluations.feedback_router,
+    statistics.router,
+    events.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.
 
@@ -73,7 +59,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=_lifespan,
         middleware=[
-            Middleware(Envelope),
+            Middleware(ResponseHeaders),
             Middleware(Guard, policy=settled),
             Middleware(Compression, minimum_size=2000, compresslevel=4),
             Middleware(BoundedBody, most=settled.largest_body),
@@ -81,8 +67,8 @@ def create_app(
     )
     app.state.studio = studio
     errors.install(app)
-    for module in _ROUTES:
-        app.include_router(module.router, prefix="/api")
+    for router in _ROUTERS:
+        app.include_router(router, prefix="/api")
     if web:
         app.add_route("/{path:path}", Site().answer, methods=["GET", "HEAD"], include_in_schema=False)
     app.openapi = lambda: openapi_of(app)
@@ -114,3 +100,7 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
         schema["security"] = [{"token": []}, {}]
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def openapi_text() -> str:
+    return json.dumps(create_app().openapi(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"

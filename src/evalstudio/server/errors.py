@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from ..base.files import ConfigError
+from ..base.schemas import path_text
 from ..configs import InvalidConfig
 from ..conversation.preparation import InvalidScenario
-from ..files import ConfigError
 from ..project.secrets import SecretError
 from ..project.validation import InvalidDefinition
-from ..schemas import path_text
 from ..storage.errors import (
     InUse,
     InvalidCursor,

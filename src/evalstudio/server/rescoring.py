@@ -11,15 +11,15 @@ from typing import Any, cast
 
 from ..conversation.definitions import Persona, Scenario
 from ..conversation.loop import Finished, converse
-from ..conversation.preparation import Plan, prepare
+from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Invocation
 from ..messages import Message, TokensUsage
 from ..project.entities import Run, RunVerdict, StoredScenario
 from ..storage.errors import NotFound
 from .errors import ApiError
-from .shapes.running import Rescored, RunOutput
-from .studio import Studio
+from .requests import Studio
+from .shapes.runs import Rescored, RunOutput
 
 _MOST_MESSAGES = 1_000_000
 
@@ -80,14 +80,14 @@ async def rescore(studio: Studio, run_id: str) -> Rescored:
     )
 
 
-async def _hold(studio: Studio, plan: Plan, agent: Playback) -> RunResult:
+async def _hold(studio: Studio, plan: PreparedScenario, agent: Playback) -> RunResult:
     async for event in converse(plan, agent, studio.workspace.services()):
         if isinstance(event, Finished):
             return event.result
     raise AssertionError("a conversation always finishes")
 
 
-async def _plan(studio: Studio, run: Run) -> Plan:
+async def _plan(studio: Studio, run: Run) -> PreparedScenario:
     """Today's scenario if there still is one, else the one of then."""
     then = await studio.store.snapshots(run.id)
     scenario: Scenario = Scenario.model_validate(dict(then["scenario"] or {}))

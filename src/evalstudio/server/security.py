@@ -5,16 +5,21 @@ The decision is one pure function of the request and the policy; the middleware 
 
 from __future__ import annotations
 
+import hmac
+import os
+import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .errors import error_response
-from .policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy, host_of
-from .sessions import COOKIE, shows_token
+from .policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Answered without a token: they tell nothing about the project.
@@ -34,7 +39,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestFacts:
     """What the decision looks at."""
 
     method: str
@@ -53,7 +58,7 @@ class Asked:
         return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
 
-def asked_of(scope: Scope) -> Asked:
+def facts_of_request(scope: Scope) -> RequestFacts:
     raw: list[tuple[bytes, bytes]] = scope["headers"]
     found: dict[str, str] = {}
     for name, value in raw:
@@ -61,10 +66,10 @@ def asked_of(scope: Scope) -> Asked:
         found[key] = f"{found[key]}; {text}" if key == "cookie" and key in found else found.get(key, text)
     hosts = tuple(value.decode("latin-1") for name, value in raw if name.lower() == b"host")
     size = sum(len(name) + len(value) + 4 for name, value in raw)
-    return Asked(scope["method"], scope["path"], found, size, len(raw), hosts)
+    return RequestFacts(scope["method"], scope["path"], found, size, len(raw), hosts)
 
 
-def refuse(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+def refuse(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
     """Why this request is refused, or nothing."""
     if asked.header_bytes > LARGEST_HEADERS or asked.header_count > MOST_HEADERS:
         return Refusal(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes or too many.")
@@ -77,7 +82,7 @@ def refuse(asked: Asked, policy: ServerPolicy) -> Refusal | None:
     )
 
 
-def _cross_site(asked: Asked) -> Refusal | None:
+def _cross_site(asked: RequestFacts) -> Refusal | None:
     """Browsers say where a request comes from; other programs say nothing and bring no cookie."""
     if asked.method in SAFE_METHODS and not asked.is_api:
         return None
@@ -97,21 +102,21 @@ def _is_own(origin: str, host: str) -> bool:
     return rest.lower().removesuffix(default) == host.strip().lower().removesuffix(default)
 
 
-def _too_large(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+def _too_large(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
     given = asked.headers.get("content-length", "0")
     if given.isdecimal() and int(given[:20]) > policy.largest_body:
         return Refusal(413, f"The body is larger than {policy.largest_body:,} bytes.")
     return None
 
 
-def _not_json(asked: Asked) -> Refusal | None:
+def _not_json(asked: RequestFacts) -> Refusal | None:
     kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
     if asked.is_api and asked.has_body and kind != "application/json":
         return Refusal(415, "Bodies are JSON: send Content-Type: application/json.")
     return None
 
 
-def _without_token(asked: Asked, policy: ServerPolicy) -> Refusal | None:
+def _without_token(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
     if policy.token is None or not asked.is_api or asked.path in OPEN_PATHS:
         return None
     if shows_token(policy.token, asked.headers.get("authorization"), session_cookie(asked.headers)):
@@ -131,7 +136,7 @@ def session_cookie(headers: Mapping[str, str]) -> str | None:
     return found.value if found else None
 
 
-class WrongTokens:
+class TokenThrottle:
     """Counts wrong tokens per caller, so that nobody can go on guessing."""
 
     def __init__(self) -> None:
@@ -157,14 +162,14 @@ class Guard:
     def __init__(self, app: ASGIApp, policy: ServerPolicy) -> None:
         self._app = app
         self._policy = policy
-        self._wrong = WrongTokens()
+        self._wrong = TokenThrottle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        asked = asked_of(scope)
+        asked = facts_of_request(scope)
         refusal = refuse(asked, self._policy) or self._too_often(asked, scope)
         if refusal is None:
             await self._app(scope, receive, self._watched(asked, scope, send))
@@ -174,7 +179,7 @@ class Guard:
             self._wrong.add(_caller(scope))
         await error_response(refusal.status, refusal.message, headers=refusal.headers)(scope, receive, send)
 
-    def _too_often(self, asked: Asked, scope: Scope, *, force: bool = False) -> Refusal | None:
+    def _too_often(self, asked: RequestFacts, scope: Scope, *, force: bool = False) -> Refusal | None:
         logging_in = asked.path == "/api/session" and asked.method == "POST"
         if self._policy.token is None or not (logging_in or force):
             return None
@@ -183,7 +188,7 @@ class Guard:
             return None
         return Refusal(429, "Too many wrong tokens; wait a while.", {"Retry-After": str(int(wait) + 1)})
 
-    def _watched(self, asked: Asked, scope: Scope, send: Send) -> Send:
+    def _watched(self, asked: RequestFacts, scope: Scope, send: Send) -> Send:
         """Logging in with a wrong token is only known from the answer."""
         if asked.path != "/api/session" or asked.method != "POST":
             return send
@@ -196,7 +201,7 @@ class Guard:
         return watched
 
 
-def _offers_token(asked: Asked) -> bool:
+def _offers_token(asked: RequestFacts) -> bool:
     return "authorization" in asked.headers
 
 
@@ -205,4 +210,54 @@ def _caller(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-__all__ = ["Asked", "Guard", "Refusal", "WrongTokens", "asked_of", "host_of", "refuse", "session_cookie"]
+COOKIE = "evalstudio_session"
+LIFETIME = 7 * 24 * 3600
+
+
+def is_token(token: str, given: str) -> bool:
+    return hmac.compare_digest(token.encode(), given.encode())
+
+
+def issue(token: str, now: float | None = None) -> str:
+    """A cookie value that is good until it expires or the token changes."""
+    expires = str(int((now if now is not None else time.time()) + LIFETIME))
+    return f"{expires}.{_signature(token, expires)}"
+
+
+def is_session(token: str, cookie: str, now: float | None = None) -> bool:
+    expires, _, signature = cookie.partition(".")
+    if not hmac.compare_digest(_signature(token, expires).encode(), signature.encode()):
+        return False
+    return int(expires) > (now if now is not None else time.time())
+
+
+def shows_token(token: str, authorization: str | None, cookie: str | None) -> bool:
+    """Whether a request carries the token, or the cookie that stands for it."""
+    scheme, _, given = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and is_token(token, given.strip()):
+        return True
+    return cookie is not None and is_session(token, cookie)
+
+
+def _signature(token: str, expires: str) -> str:
+    return hmac.new(token.encode(), f"evalstudio session {expires}".encode(), sha256).hexdigest()
+
+
+VARIABLE = "EVALSTUDIO_TOKEN"
+
+
+def given_token() -> str | None:
+    return os.environ.get(VARIABLE, "").strip() or None
+
+
+def kept_token(folder: Path) -> tuple[str, bool]:
+    """The token in a file only its owner can read; says whether it was made just now."""
+    path = folder / "data" / "server.token"
+    with suppress(FileNotFoundError):
+        if text := path.read_text().strip():
+            return text, False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_urlsafe(32)
+    with open(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+        file.write(token)
+    return token, True

@@ -8,22 +8,13 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel
 
 from ..conversation.definitions import Persona, Scenario
-from ..project.entities import (
-    Connector,
-    Stored,
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-)
+from ..project.entities import Connector, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.secrets import check_references, masked, refuse_sealed, restored
 from ..project.validation import check_connector, check_scenario
-from ..storage.contract import DefinitionKind, Filters, Once, Page
+from ..storage.contract import DefinitionKind, Filters, IdempotencyKey, Page
 from ..storage.errors import NotFound, VersionConflict
 from .errors import ApiError
-from .paging import Paging
-from .studio import Studio
-from .versions import expected_version
+from .requests import Paging, Studio, expected_version
 
 S = TypeVar("S", StoredPersona, StoredScenario, StoredConnector, StoredEval)
 
@@ -51,7 +42,7 @@ class Shelf(Generic[S]):
         """As it is kept, with sealed secrets."""
         return cast(S, await studio.store.get(self.kind, wanted))
 
-    async def create(self, studio: Studio, given: BaseModel, once: Once | None) -> S:
+    async def create(self, studio: Studio, given: BaseModel, once: IdempotencyKey | None) -> S:
         fields = await self._accepted(studio, given, None)
         try:
             made = await studio.store.create(self.stored.model_validate(fields), once=once)

@@ -6,17 +6,17 @@ import asyncio
 from typing import cast
 
 from ..configs import closest
-from ..execution.starting import Order
-from ..project.cases import cases_of
+from ..execution.request import ExecutionRequest
 from ..project.entities import StoredConnector, StoredScenario
+from ..project.validation import cases_of
 from ..storage.contract import DefinitionKind
 from ..storage.errors import NotFound
 from .errors import ApiError
-from .shapes.running import StartRun
-from .studio import Studio
+from .requests import Studio
+from .shapes.runs import StartRun
 
 
-async def order_for(studio: Studio, body: StartRun) -> Order:
+async def trial_request(studio: Studio, body: StartRun) -> ExecutionRequest:
     scenario = cast(StoredScenario, await _wanted(studio, "scenario", "scenarioId", body.scenario_id))
     connector = cast(StoredConnector, await _wanted(studio, "connector", "connectorId", body.connector_id))
     if body.persona_id is not None:
@@ -24,7 +24,7 @@ async def order_for(studio: Studio, body: StartRun) -> Order:
         scenario = scenario.model_copy(update={"persona_ids": [body.persona_id]})
     if body.case_name is not None:
         scenario = await _with_case(studio, scenario, body.case_name)
-    return Order([scenario], [connector], body.repetitions, trigger="try", labels=body.labels)
+    return ExecutionRequest([scenario], [connector], body.repetitions, trigger="try", labels=body.labels)
 
 
 async def _wanted(studio: Studio, kind: DefinitionKind, field: str, wanted: str) -> object:

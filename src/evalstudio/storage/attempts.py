@@ -14,7 +14,7 @@ from .contract import Lease, RunEnding, TurnRecord
 from .errors import LeaseLost
 from .rows import AnyRow
 from .schema import messages, outputs, runs, turns
-from .transaction import Unit, now_ms
+from .transaction import Transaction, now_ms
 
 # Built once: putting a statement together costs more than running it.
 _HELD_ROW = (
@@ -60,7 +60,7 @@ _SHOWN_REASON = 500
 FINAL_RESULTS = "finalResults"
 
 
-def append_turn(unit: Unit, lease: Lease, turn: TurnRecord) -> None:
+def append_turn(unit: Transaction, lease: Lease, turn: TurnRecord) -> None:
     """Keep a finished turn."""
     row = _row(unit, lease)
     if row.status != "running" or (row.attempt, row.worker_id) != (lease.attempt, lease.worker_id):
@@ -70,7 +70,7 @@ def append_turn(unit: Unit, lease: Lease, turn: TurnRecord) -> None:
     _add_turn(unit, row.execution_id, lease, turn)
 
 
-def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
+def finish(unit: Transaction, lease: Lease, ending: RunEnding) -> None:
     """End a run, with its last turn if that comes along."""
     if not end(unit, lease, ending):
         row = _row(unit, lease)
@@ -80,7 +80,7 @@ def finish(unit: Unit, lease: Lease, ending: RunEnding) -> None:
         raise LeaseLost(lease.run_id, _why(row, lease))
 
 
-def end(unit: Unit, lease: Lease, ending: RunEnding, *, anybody: bool = False) -> bool:
+def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = False) -> bool:
     """End a run if it runs under this attempt, in the hands of this worker (or of anybody)."""
     values = _ended_values(ending) | {
         "run_id": lease.run_id,
@@ -118,7 +118,7 @@ def _ended_values(ending: RunEnding) -> dict[str, Any]:
     }
 
 
-def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) -> None:
+def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunEnding) -> None:
     """Keep the output under its attempt, count the outcome and tell."""
     verdict = ending.verdict
     unit.add(
@@ -132,7 +132,7 @@ def _add_output(unit: Unit, execution_id: str, lease: Lease, ending: RunEnding) 
     )
     unasserted = int(verdict.outcome == "pass" and not verdict.asserted)
     unit.count(execution_id, running=-1, unasserted=unasserted, **{_COUNT_OF[verdict.outcome]: 1})
-    unit.tell(
+    unit.add_event(
         "run.finished",
         execution_id,
         lease.run_id,
@@ -154,7 +154,7 @@ def _output(ending: RunEnding) -> dict[str, Any]:
     return {**ending.output, FINAL_RESULTS: [result.to_json() for result in ending.final_results]}
 
 
-def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> None:
+def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: TurnRecord) -> None:
     key: dict[str, Any] = {"run_id": lease.run_id, "attempt": lease.attempt, "turn": turn.number}
     usage = turn.tokens_usage
     body = {
@@ -167,17 +167,17 @@ def _add_turn(unit: Unit, execution_id: str, lease: Lease, turn: TurnRecord) -> 
     unit.add(turns, key | {"body": {**turn.more, **body}})
     for position, message in enumerate(turn.messages):
         unit.add(messages, key | {"position": position, "body": message.to_json()})
-    unit.tell("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
+    unit.add_event("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
 
 
-def _row(unit: Unit, lease: Lease) -> AnyRow:
+def _row(unit: Transaction, lease: Lease) -> AnyRow:
     found = unit.connection.execute(_HELD_ROW, {"run_id": lease.run_id}).one_or_none()
     if found is None:
         raise LeaseLost(lease.run_id, "it was deleted")
     return found
 
 
-def _has_turn(unit: Unit, lease: Lease, number: int) -> bool:
+def _has_turn(unit: Transaction, lease: Lease, number: int) -> bool:
     found = unit.connection.execute(
         select(turns.c.turn).where(
             turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt, turns.c.turn == number

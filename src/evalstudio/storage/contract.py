@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
-from ..evaluators.running import EvaluatorResult
+from ..base.json_text import HasJson, json_text
+from ..evaluators.running import Finding
 from ..messages import Message, TokensUsage
 from ..project.entities import (
     Counts,
@@ -32,8 +33,6 @@ from ..project.entities import (
     new_id,
 )
 from .errors import InvalidCursor
-from .json_lines import HasJson
-from .json_text import dumps
 
 if TYPE_CHECKING:
     from ..evaluators.aggregate import Outcome
@@ -94,7 +93,7 @@ class Snapshot:
     @classmethod
     def of(cls, content: BaseModel | Mapping[str, Any]) -> Snapshot:
         plain = content.model_dump(mode="json", by_alias=True) if isinstance(content, BaseModel) else content
-        body = dumps(plain, sort_keys=True)
+        body = json_text(plain, sort_keys=True)
         return cls(hashlib.sha256(body.encode()).hexdigest()[:40], body)
 
 
@@ -152,7 +151,7 @@ class TurnRecord:
 
     number: int
     messages: Sequence[Message]
-    results: Sequence[EvaluatorResult] = ()
+    results: Sequence[Finding] = ()
     latency_ms: float | None = None
     tokens_usage: TokensUsage | None = None
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -170,7 +169,7 @@ class RunEnding:
     thread_id: str | None = None
     error: str | None = None
     last_turn: TurnRecord | None = None
-    final_results: Sequence[EvaluatorResult] = ()
+    final_results: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotencyKey:
     """An idempotency key with the fingerprint of the request it stands for."""
 
     key: str
@@ -194,7 +193,7 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DefinitionWrite:
     """One step of a set of changes that is made whole or not at all."""
 
     kind: DefinitionKind
@@ -231,19 +230,19 @@ GroupedBy = Literal["scenario", "persona", "connector"]
 class Definitions(Protocol):
     """Personas, scenarios, connectors and evals."""
 
-    async def create(self, entity: AnyStored, *, once: Once | None = None) -> AnyStored: ...
+    async def create(self, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored: ...
     async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored: ...
     async def delete(self, kind: DefinitionKind, wanted: str, *, expected: int | None = None) -> None: ...
     async def get(self, kind: DefinitionKind, wanted: str) -> AnyStored: ...
     async def find(self, kind: DefinitionKind, name: str) -> AnyStored | None: ...
-    async def apply(self, changes: Sequence[Change]) -> None: ...
+    async def apply(self, changes: Sequence[DefinitionWrite]) -> None: ...
 
 
 class Queue(Protocol):
     """Executions and the runs waiting in them."""
 
     async def enqueue(
-        self, execution: Execution, runs: Sequence[NewRun], *, once: Once | None = None
+        self, execution: Execution, runs: Sequence[NewRun], *, once: IdempotencyKey | None = None
     ) -> Execution: ...
     async def claim(
         self,
@@ -306,9 +305,9 @@ class Store(Records, Definitions, Queue, Protocol):
 
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None: ...
     async def save_evaluation(
-        self, result: HasJson | Mapping[str, Any], *, once: Once | None = None
+        self, result: HasJson | Mapping[str, Any], *, once: IdempotencyKey | None = None
     ) -> str: ...
-    async def made_by(self, once: Once) -> str | None: ...
+    async def made_by(self, once: IdempotencyKey) -> str | None: ...
     async def evaluation(self, wanted: str) -> dict[str, Any]: ...
     async def evaluations(
         self, filters: Filters = ..., *, cursor: str | None = None, limit: int = 50
@@ -319,7 +318,7 @@ class Store(Records, Definitions, Queue, Protocol):
         *,
         run_id: str | None = None,
         evaluation_id: str | None = None,
-        once: Once | None = None,
+        once: IdempotencyKey | None = None,
     ) -> dict[str, Any]: ...
     async def feedback(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Table, Text, delete, insert, select, type_coerce, update
 from sqlalchemy.exc import IntegrityError
 
+from ..base.json_text import json_text
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
     Connector,
@@ -21,14 +23,12 @@ from ..project.entities import (
     now,
 )
 from . import schema
-from .columns import short_key
-from .contract import AnyStored, Change, DefinitionKind, Filters, Once, Page
+from .contract import AnyStored, DefinitionKind, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
-from .idempotency import known_target, remember
-from .json_text import dumps, loads
 from .lists import contains, paged, tagged
 from .rows import AnyRow, milliseconds_of, moment_of
-from .transaction import Unit
+from .schema import short_key
+from .transaction import Transaction, known_target, remember
 
 TABLES: dict[DefinitionKind, Table] = {
     "persona": schema.personas,
@@ -53,7 +53,7 @@ def kind_of(entity: AnyStored) -> DefinitionKind:
     return "connector" if isinstance(entity, Connector) else "eval"
 
 
-def create(unit: Unit, entity: AnyStored, once: Once | None = None) -> AnyStored:
+def create(unit: Transaction, entity: AnyStored, once: IdempotencyKey | None = None) -> AnyStored:
     kind = kind_of(entity)
     if (target := known_target(unit, once)) is not None:
         return get(unit, kind, target)
@@ -71,7 +71,7 @@ def create(unit: Unit, entity: AnyStored, once: Once | None = None) -> AnyStored
     return kept
 
 
-def change(unit: Unit, entity: AnyStored, expected: int | None = None) -> AnyStored:
+def change(unit: Transaction, entity: AnyStored, expected: int | None = None) -> AnyStored:
     """Replace a definition; with ``expected`` only if nobody else has changed it since."""
     kind = kind_of(entity)
     table, row = TABLES[kind], _row(unit, kind, entity.id, lock=True)
@@ -95,7 +95,7 @@ def change(unit: Unit, entity: AnyStored, expected: int | None = None) -> AnySto
     return kept
 
 
-def remove(unit: Unit, kind: DefinitionKind, wanted: str, expected: int | None = None) -> None:
+def remove(unit: Transaction, kind: DefinitionKind, wanted: str, expected: int | None = None) -> None:
     row = _row(unit, kind, wanted, lock=True)
     if row is None:
         if unit.again:
@@ -109,7 +109,7 @@ def remove(unit: Unit, kind: DefinitionKind, wanted: str, expected: int | None =
     unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == wanted))
 
 
-def apply(unit: Unit, changes: Sequence[Change]) -> None:
+def apply(unit: Transaction, changes: Sequence[DefinitionWrite]) -> None:
     """Make a set of changes in the order given, all or none."""
     for step in changes:
         if step.delete is not None:
@@ -120,14 +120,14 @@ def apply(unit: Unit, changes: Sequence[Change]) -> None:
             change(unit, step.put)
 
 
-def get(unit: Unit, kind: DefinitionKind, wanted: str) -> AnyStored:
+def get(unit: Transaction, kind: DefinitionKind, wanted: str) -> AnyStored:
     row = _row(unit, kind, wanted)
     if row is None:
         raise NotFound(kind, wanted)
     return _entity(kind, row)
 
 
-def find(unit: Unit, kind: DefinitionKind, name: str) -> AnyStored | None:
+def find(unit: Transaction, kind: DefinitionKind, name: str) -> AnyStored | None:
     table = TABLES[kind]
     query = select(table).where(table.c.name_key == short_key(name_key(name)))
     row = unit.connection.execute(query).one_or_none()
@@ -135,7 +135,7 @@ def find(unit: Unit, kind: DefinitionKind, name: str) -> AnyStored | None:
 
 
 def list_of(
-    unit: Unit, kind: DefinitionKind, filters: Filters, cursor: str | None, limit: int
+    unit: Transaction, kind: DefinitionKind, filters: Filters, cursor: str | None, limit: int
 ) -> Page[AnyStored]:
     table = TABLES[kind]
     query = select(table)
@@ -150,7 +150,7 @@ def list_of(
     return paged(unit, query, table.c.id, lambda row: _entity(kind, row), cursor, limit)
 
 
-def _row(unit: Unit, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> AnyRow | None:
+def _row(unit: Transaction, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> AnyRow | None:
     query = select(TABLES[kind]).where(TABLES[kind].c.id == wanted)
     return unit.connection.execute(query.with_for_update() if lock else query).one_or_none()
 
@@ -168,7 +168,7 @@ def _entity(kind: DefinitionKind, row: AnyRow) -> AnyStored:
 def _document(entity: AnyStored) -> dict[str, Any]:
     try:
         # Through the text that is kept, so that what is compared is what would be read.
-        return loads(dumps(entity.model_dump(mode="json", by_alias=True, exclude=_OWN)))
+        return orjson.loads(json_text(entity.model_dump(mode="json", by_alias=True, exclude=_OWN)))
     except PydanticSerializationError:
         raise StorageError(
             f'The {kind_of(entity)} "{entity.name}" holds objects that only exist in code. '
@@ -185,11 +185,11 @@ def _values(entity: AnyStored) -> dict[str, Any]:
         "document": _document(entity),
     }
     if isinstance(entity, StoredScenario):
-        values["tags"] = dumps([name_key(tag) for tag in entity.tags])
+        values["tags"] = json_text([name_key(tag) for tag in entity.tags])
     return values
 
 
-def _check_name(unit: Unit, kind: DefinitionKind, entity: AnyStored) -> None:
+def _check_name(unit: Transaction, kind: DefinitionKind, entity: AnyStored) -> None:
     table = TABLES[kind]
     taken = select(table.c.name).where(
         table.c.name_key == short_key(name_key(entity.name)), table.c.id != entity.id
@@ -198,7 +198,7 @@ def _check_name(unit: Unit, kind: DefinitionKind, entity: AnyStored) -> None:
         raise NameTaken(kind, row.name)
 
 
-def _guarded(unit: Unit, kind: DefinitionKind, entity: AnyStored, statement: Any) -> None:
+def _guarded(unit: Transaction, kind: DefinitionKind, entity: AnyStored, statement: Any) -> None:
     """Write, with the name taken by another process in the same moment said plainly."""
     try:
         unit.connection.execute(statement)
@@ -206,7 +206,7 @@ def _guarded(unit: Unit, kind: DefinitionKind, entity: AnyStored, statement: Any
         raise NameTaken(kind, entity.name) from None
 
 
-def _check_references(unit: Unit, entity: AnyStored) -> None:
+def _check_references(unit: Transaction, entity: AnyStored) -> None:
     wanted: list[tuple[DefinitionKind, str, list[str]]] = []
     if isinstance(entity, StoredScenario):
         wanted = [("persona", "personaIds", entity.persona_ids)]
@@ -224,7 +224,7 @@ def _check_references(unit: Unit, entity: AnyStored) -> None:
             raise UnknownReference(f'"{entity.name}" {field}: there is no {kind} "{missing[0]}".')
 
 
-def _users(unit: Unit, kind: DefinitionKind, wanted: str) -> list[str]:
+def _users(unit: Transaction, kind: DefinitionKind, wanted: str) -> list[str]:
     """The names of what refers to a definition."""
     if kind == "eval":
         return []

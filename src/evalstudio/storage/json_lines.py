@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import orjson
 
-from ..scoring.result_lines import HasJson, to_line
+from ..base.json_text import HasJson, json_line
 
 log = logging.getLogger("evalstudio")
 
@@ -30,7 +30,7 @@ class JsonFileStorageProvider:
         self.path.parent.mkdir(parents=True, exist_ok=True)
 
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
-        line = to_line(result)
+        line = json_line(result)
         await asyncio.get_running_loop().run_in_executor(None, self.append, line)
 
     def append(self, lines: bytes) -> None:

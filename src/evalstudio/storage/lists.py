@@ -1,4 +1,4 @@
-"""Lists of runs and executions, newest first, and what one of them holds.
+"""Lists of runs and executions, newest first, what one of them holds, and their figures.
 
 Lists read summaries. A cursor is the id of the last item seen: ids sort by the moment they were made, so
 that a page stays where it is while new items arrive.
@@ -9,26 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Select, Table, literal, select
+from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 
+from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..messages import Message
-from ..project.entities import Execution, Run, RunSummary, RunVerdict, Turn, id_floor, name_key
+from ..project.entities import Counts, Execution, Run, RunSummary, RunVerdict, Turn, id_floor, name_key
 from .attempts import FINAL_RESULTS
-from .contract import Filters, Page, cursor_after, read_cursor
+from .contract import Filters, GroupedBy, Page, Tally, cursor_after, read_cursor
 from .errors import NotFound
-from .json_text import dumps
-from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, execution_of, run_fields, summary_of
+from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
 from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
-from .snapshots import Bodies
-from .transaction import Unit
+from .transaction import COUNTED, Transaction
 
 LARGEST_PAGE = 1000
 T = TypeVar("T")
 
 
 def paged(
-    unit: Unit,
+    unit: Transaction,
     query: Select[Any],
     identity: ColumnElement[str],
     read: Callable[[AnyRow], T],
@@ -66,7 +65,7 @@ def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
 
 def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
     """Scenarios with all of these tags."""
-    return [contains(cast(ColumnElement[str], scenarios.c.tags), dumps(name_key(tag))) for tag in tags]
+    return [contains(cast(ColumnElement[str], scenarios.c.tags), json_text(name_key(tag))) for tag in tags]
 
 
 def run_conditions(filters: Filters) -> list[Any]:
@@ -89,7 +88,7 @@ def run_conditions(filters: Filters) -> list[Any]:
     return found
 
 
-def list_runs(unit: Unit, filters: Filters, cursor: str | None, limit: int) -> Page[RunSummary]:
+def list_runs(unit: Transaction, filters: Filters, cursor: str | None, limit: int) -> Page[RunSummary]:
     query = select(*RUN_COLUMNS).where(*run_conditions(filters))
     return paged(unit, query, runs.c.id, summary_of, cursor, limit)
 
@@ -104,12 +103,12 @@ def execution_conditions(filters: Filters) -> list[Any]:
     return found
 
 
-def list_executions(unit: Unit, filters: Filters, cursor: str | None, limit: int) -> Page[Execution]:
+def list_executions(unit: Transaction, filters: Filters, cursor: str | None, limit: int) -> Page[Execution]:
     query = select(*EXECUTION_COLUMNS).where(*execution_conditions(filters))
     return paged(unit, query, executions.c.id, execution_of, cursor, limit)
 
 
-def get_execution(unit: Unit, wanted: str) -> Execution:
+def get_execution(unit: Transaction, wanted: str) -> Execution:
     query = select(*EXECUTION_COLUMNS).where(executions.c.id == wanted, executions.c.deleting.is_(False))
     row = unit.connection.execute(query).one_or_none()
     if row is None:
@@ -117,7 +116,7 @@ def get_execution(unit: Unit, wanted: str) -> Execution:
     return execution_of(row)
 
 
-def get_run(unit: Unit, wanted: str, attempt: int | None) -> Run:
+def get_run(unit: Transaction, wanted: str, attempt: int | None) -> Run:
     """A run with all that was said, of its current attempt or an earlier one."""
     query = select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == wanted)
     row = unit.connection.execute(query).one_or_none()
@@ -140,7 +139,7 @@ def get_run(unit: Unit, wanted: str, attempt: int | None) -> Run:
     )
 
 
-def _output(unit: Unit, wanted: str, attempt: int) -> tuple[dict[str, Any] | None, RunVerdict | None]:
+def _output(unit: Transaction, wanted: str, attempt: int) -> tuple[dict[str, Any] | None, RunVerdict | None]:
     row = unit.connection.execute(
         select(outputs.c.output, outputs.c.result).where(
             outputs.c.run_id == wanted, outputs.c.attempt == attempt
@@ -149,7 +148,7 @@ def _output(unit: Unit, wanted: str, attempt: int) -> tuple[dict[str, Any] | Non
     return (None, None) if row is None else (row.output, RunVerdict.model_validate(row.result))
 
 
-def _messages(unit: Unit, wanted: str, attempt: int) -> list[Message]:
+def _messages(unit: Transaction, wanted: str, attempt: int) -> list[Message]:
     rows = unit.connection.execute(
         select(messages.c.body)
         .where(messages.c.run_id == wanted, messages.c.attempt == attempt)
@@ -158,7 +157,7 @@ def _messages(unit: Unit, wanted: str, attempt: int) -> list[Message]:
     return [Message.model_validate(row.body) for row in rows]
 
 
-def _turns(unit: Unit, wanted: str, attempt: int) -> list[Turn]:
+def _turns(unit: Transaction, wanted: str, attempt: int) -> list[Turn]:
     rows = unit.connection.execute(
         select(turns.c.body)
         .where(turns.c.run_id == wanted, turns.c.attempt == attempt)
@@ -167,7 +166,9 @@ def _turns(unit: Unit, wanted: str, attempt: int) -> list[Turn]:
     return [Turn.model_validate(row.body) for row in rows]
 
 
-def get_snapshots(unit: Unit, run_id: str, bodies: Bodies) -> dict[str, Mapping[str, Any] | None]:
+def get_snapshots(
+    unit: Transaction, run_id: str, bodies: SnapshotCache
+) -> dict[str, Mapping[str, Any] | None]:
     """The scenario, persona and connector of a run as they were."""
     kinds = ("scenario", "persona", "connector")
     query = select(*(runs.c[f"{kind}_snapshot"].label(kind) for kind in kinds)).where(runs.c.id == run_id)
@@ -176,3 +177,59 @@ def get_snapshots(unit: Unit, run_id: str, bodies: Bodies) -> dict[str, Mapping[
         raise NotFound("run", run_id)
     found = bodies.of(unit, row)
     return {kind: found.get(getattr(row, kind)) for kind in kinds}
+
+
+def tally_executions(unit: Transaction, filters: Filters, limit: int) -> list[Tally]:
+    """The newest executions with their counts, latency, score and tokens."""
+    shown = (
+        select(executions).where(*execution_conditions(filters)).order_by(executions.c.id.desc()).limit(limit)
+    )
+    rows = unit.connection.execute(shown).all()
+    ids = [row.id for row in rows]
+    query = select(runs.c.execution_id, *_figures()).where(runs.c.execution_id.in_(ids))
+    measured = {row.execution_id: row for row in unit.connection.execute(query.group_by(runs.c.execution_id))}
+    return [_tally(row.id, row.eval_name, row, measured.get(row.id)) for row in rows]
+
+
+def tally(unit: Transaction, by: GroupedBy, filters: Filters) -> list[Tally]:
+    """Runs by scenario, persona or connector."""
+    identity = runs.c[f"{by}_id"]
+    name = func.max(runs.c[f"{by}_name"]).label("name")
+    query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
+    rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
+    return [_tally(row.id, row.name, row, row) for row in rows]
+
+
+def _counts() -> list[ColumnElement[Any]]:
+    conditions = {
+        "queued": runs.c.status == "queued",
+        "running": runs.c.status == "running",
+        "passed": runs.c.outcome == "pass",
+        "failed": runs.c.outcome == "fail",
+        "errored": runs.c.outcome == "error",
+        "cancelled": runs.c.status == "cancelled",
+        "unasserted": (runs.c.outcome == "pass") & runs.c.asserted.is_(False),
+    }
+    counted = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in conditions.items()]
+    return [func.count().label("total"), *counted]
+
+
+def _figures() -> list[ColumnElement[Any]]:
+    return [
+        func.avg(runs.c.latency_ms).label("mean_latency"),
+        func.max(runs.c.latency_ms).label("max_latency"),
+        func.avg(runs.c.score).label("mean_score"),
+        func.sum(runs.c.total_tokens).label("tokens"),
+    ]
+
+
+def _tally(identity: str | None, name: str | None, counts: AnyRow, found: AnyRow | None) -> Tally:
+    return Tally(
+        id=identity,
+        name=name,
+        counts=Counts(**{key: int(getattr(counts, key)) for key in COUNTED}),
+        mean_latency_ms=found.mean_latency if found else None,
+        max_latency_ms=found.max_latency if found else None,
+        mean_score=found.mean_score if found else None,
+        total_tokens=int(found.tokens) if found and found.tokens is not None else None,
+    )

@@ -17,7 +17,7 @@ from .errors import SchemaMismatch, StorageError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from .migrating import SchemaStatus
+    from .migrations import SchemaStatus
     from .store import SqlStore
 
 DEFAULT_PATH = "data/evalstudio.db"
@@ -63,7 +63,7 @@ async def migrate(settings: StorageSettings, base: Path) -> Migrated:
 async def status(settings: StorageSettings, base: Path) -> SchemaStatus:
     """Where the database stands; nothing is changed or made."""
     if settings.type == "postgres":
-        from .migrating import schema_status
+        from .migrations import schema_status
 
         return await _on_postgres(settings, schema_status)
     return await asyncio.to_thread(_sqlite_status, sqlite_path(settings, base))
@@ -88,7 +88,7 @@ def _resolved(text: str, field: str) -> str:
 
 
 def _sqlite_status(path: Path) -> SchemaStatus:
-    from .migrating import SchemaStatus, schema_status
+    from .migrations import SchemaStatus, schema_status
     from .sqlite import connect
 
     if not path.exists():
@@ -101,8 +101,8 @@ def _migrate_sqlite(path: Path) -> Migrated:
 
 
 def _migrated(path: Path) -> Migrated:
-    from .migrating import back_up, check_not_newer, schema_status
-    from .sqlite import connect, patiently
+    from .migrations import back_up, check_not_newer, schema_status
+    from .sqlite import connect, retry_while_busy
 
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -112,7 +112,7 @@ def _migrated(path: Path) -> Migrated:
             return Migrated(before)
     engine = connect(path)
     try:
-        with patiently(engine.connect) as connection, connection.begin():
+        with retry_while_busy(engine.connect) as connection, connection.begin():
             # Looked at again: another process may have been faster.
             before = schema_status(connection)
             check_not_newer(before, str(path))
@@ -135,7 +135,7 @@ def _with(engine: Any, look: Callable[[Connection], T]) -> T:
 def _guarded(path: Path, work: Callable[[], T]) -> T:
     from sqlalchemy.exc import DBAPIError
 
-    from .failures import sqlite_failure
+    from .transaction import sqlite_failure
 
     try:
         return work()
@@ -144,19 +144,19 @@ def _guarded(path: Path, work: Callable[[], T]) -> T:
 
 
 def _upgrade(connection: Connection) -> SchemaStatus:
-    from . import migrating
+    from . import migrations
 
-    migrating.lock(connection)
-    before = migrating.schema_status(connection)
-    migrating.check_not_newer(before, "The database")
+    migrations.lock(connection)
+    before = migrations.schema_status(connection)
+    migrations.check_not_newer(before, "The database")
     if before.state != "current":
-        migrating.upgrade(connection)
+        migrations.upgrade(connection)
     return before
 
 
 async def _prepare_postgres(database: Any) -> None:
     """Make the schema in an empty database; leave an older one to whoever looks after it."""
-    from .migrating import check_not_newer
+    from .migrations import check_not_newer
 
     before: SchemaStatus = await database.first(_look_or_make)
     check_not_newer(before, f"The database at {database.place}")
@@ -168,7 +168,7 @@ async def _prepare_postgres(database: Any) -> None:
 
 
 def _look_or_make(connection: Connection) -> SchemaStatus:
-    from .migrating import schema_status
+    from .migrations import schema_status
 
     found = schema_status(connection)
     return _upgrade(connection) if found.state == "empty" else found

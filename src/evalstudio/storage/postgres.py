@@ -13,14 +13,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from .errors import StorageError
-from .failures import is_gone, is_rolled_back, postgres_failure
-from .transaction import CHANNEL, Unit
-from .waking import Bells, Listening
+from .events import ListenTask, WakeSignals
+from .transaction import CHANNEL, Transaction, is_gone, is_rolled_back, postgres_failure
 
 log = logging.getLogger("evalstudio")
 
 T = TypeVar("T")
-Operation = Callable[[Unit], T]
+Operation = Callable[[Transaction], T]
 
 PATIENCE_SECONDS = 30.0
 _POOL_SIZE = 10
@@ -77,9 +76,9 @@ class PostgresDatabase:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self.place = shown_place(dsn)
-        self.bells = Bells()
+        self.signals = WakeSignals()
         self.engine = connect(dsn)
-        self.listening = Listening(lambda: asyncio.get_running_loop().create_task(self._listen()))
+        self.listen_task = ListenTask(lambda: asyncio.get_running_loop().create_task(self._listen()))
         self._closed = False
 
     async def read(self, operation: Operation[T]) -> T:
@@ -99,23 +98,23 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         self._closed = True
-        await self.listening.stop()
+        await self.listen_task.stop()
         await self.engine.dispose()
 
     async def _read(self, operation: Operation[T]) -> T:
         async with self.engine.connect() as connection:
-            return await connection.run_sync(lambda sync: operation(Unit(sync)))
+            return await connection.run_sync(lambda sync: operation(Transaction(sync)))
 
     async def _write(self, operation: Operation[T], again: bool) -> T:
-        def run(connection: Connection) -> tuple[Unit, T]:
-            unit = Unit(connection, again=again)
+        def run(connection: Connection) -> tuple[Transaction, T]:
+            unit = Transaction(connection, again=again)
             result = operation(unit)
             unit.write()
             return unit, result
 
         async with self.engine.begin() as connection:
             unit, result = await connection.run_sync(run)
-        self.bells.ring(work=unit.new_work, events=bool(unit.events))
+        self.signals.notify(work=unit.new_work, events=bool(unit.events))
         return result
 
     async def _persist(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
@@ -146,7 +145,7 @@ class PostgresDatabase:
                 continue
             try:
                 await connection.add_listener(CHANNEL, self._heard)
-                self.bells.ring(work=True, events=True)
+                self.signals.notify(work=True, events=True)
                 while True:
                     await asyncio.sleep(_ALIVE_SECONDS)
                     await connection.execute("SELECT 1")
@@ -156,4 +155,4 @@ class PostgresDatabase:
                 await connection.close(timeout=1)
 
     def _heard(self, _connection: object, _process: int, _channel: str, message: object) -> None:
-        self.bells.ring(work=message == "work", events=message == "events")
+        self.signals.notify(work=message == "work", events=message == "events")

@@ -1,8 +1,4 @@
-"""The queue of runs: claiming under a lease, keeping the lease, giving back.
-
-A run belongs to one attempt of one worker at a time. A lease that runs out returns the run to the queue
-under the next attempt; what the lost attempt had written stays under its own number.
-"""
+"""The queue of runs: putting executions in, claiming under a lease, keeping the lease, giving back."""
 
 from __future__ import annotations
 
@@ -10,21 +6,97 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, exists, or_, select, tuple_, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, exists, insert, or_, select, tuple_, update
 
-from ..project.entities import RunVerdict
+from ..project.entities import Execution, RunVerdict, name_key
 from .attempts import end
-from .contract import ClaimedRun, Heartbeat, Lease, RunEnding
-from .rows import AnyRow, summary_of
-from .schema import HELD, WAITING, runs
-from .snapshots import Bodies
-from .transaction import DATABASE_CLOCK, Unit, now_ms
+from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
+from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
+from .schema import HELD, WAITING, executions, runs
+from .transaction import COUNTED, DATABASE_CLOCK, Transaction, known_target, now_ms, remember
+
+
+def enqueue(
+    unit: Transaction, execution: Execution, new: Sequence[NewRun], once: IdempotencyKey | None
+) -> Execution:
+    """An execution with its runs, whole or not at all."""
+    if (target := known_target(unit, once)) is not None:
+        return _execution(unit, target)
+    if unit.again and _exists(unit, execution.id):
+        return _execution(unit, execution.id)
+    moment = now_ms()
+    unit.connection.execute(insert(executions), _execution_row(execution, len(new), moment))
+    keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
+    for run in new:
+        unit.add(runs, _run_row(run, execution, moment))
+    remember(unit, once, execution.id)
+    unit.add_event(f"execution.{'queued' if new else 'completed'}", execution.id, body={"total": len(new)})
+    unit.new_work = bool(new)
+    return _execution(unit, execution.id)
+
+
+def _exists(unit: Transaction, wanted: str) -> bool:
+    found = unit.connection.execute(select(executions.c.id).where(executions.c.id == wanted))
+    return found.first() is not None
+
+
+def _execution(unit: Transaction, wanted: str) -> Execution:
+    return execution_of(unit.connection.execute(select(executions).where(executions.c.id == wanted)).one())
+
+
+def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, Any]:
+    return dict.fromkeys(COUNTED, 0) | {
+        "id": execution.id,
+        "eval_id": execution.eval_id,
+        "eval_name": execution.eval_name,
+        "name_key": name_key(execution.eval_name or ""),
+        "status": "queued" if total else "completed",
+        "cancelling": False,
+        "deleting": False,
+        "total": total,
+        "queued": total,
+        "created": moment,
+        "updated": moment,
+        "completed": None if total else moment,
+        "trigger": execution.trigger,
+        "labels": execution.labels,
+    }
+
+
+def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
+    case_name = str(run.case["name"]) if run.case and run.case.get("name") else None
+    return {
+        "id": run.id,
+        "execution_id": execution.id,
+        "status": "queued",
+        "attempt": 1,
+        "losses": 0,
+        "queued": moment,
+        "eval_id": execution.eval_id,
+        "scenario_id": run.scenario_id,
+        "persona_id": run.persona_id,
+        "connector_id": run.connector_id,
+        "scenario_name": run.scenario_name,
+        "persona_name": run.persona_name,
+        "connector_name": run.connector_name,
+        "case_name": case_name,
+        "name_key": name_key(f"{run.scenario_name} {case_name or ''}"),
+        "repetition": run.repetition,
+        "created": moment,
+        "updated": moment,
+        "turn_count": 0,
+        "scenario_snapshot": run.scenario.hash,
+        "persona_snapshot": run.persona.hash if run.persona else None,
+        "connector_snapshot": run.connector.hash,
+        "case": None if run.case is None else dict(run.case),
+    }
+
 
 MOST_LOSSES = 25
 _BATCH = 500
 
 
-def has_work(unit: Unit) -> bool:
+def has_work(unit: Transaction) -> bool:
     """Whether anything is waiting, or its lease has run out."""
     waiting = exists().where(WAITING).select_from(runs)
     expired = exists().where(HELD, runs.c.lease_until < unit.clock()).select_from(runs)
@@ -32,13 +104,13 @@ def has_work(unit: Unit) -> bool:
 
 
 def claim(
-    unit: Unit,
+    unit: Transaction,
     worker_id: str,
     limit: int,
     lease_seconds: float,
     room: Mapping[str, int],
     execution_id: str | None,
-    bodies: Bodies,
+    bodies: SnapshotCache,
 ) -> list[ClaimedRun]:
     """Take the runs that have waited longest; ``room`` is how many more each named connector can take."""
     take_back(unit, runs.c.lease_until < unit.clock(), "its worker was lost")
@@ -50,7 +122,7 @@ def claim(
     rows = unit.connection.execute(_claiming(unit.is_postgres), given).all()
     for row in rows:
         unit.count(row.execution_id, queued=-1, running=1)
-        unit.tell("run.started", row.execution_id, row.id, {"attempt": row.attempt})
+        unit.add_event("run.started", row.execution_id, row.id, {"attempt": row.attempt})
     place = {run_id: number for number, run_id in enumerate(chosen)}
     return _claimed(unit, sorted(rows, key=lambda row: place[row.id]), worker_id, bodies)
 
@@ -75,7 +147,7 @@ def _claiming(is_postgres: bool) -> Any:
     )
 
 
-def _choose(unit: Unit, limit: int, room: dict[str, int], execution_id: str | None) -> list[str]:
+def _choose(unit: Transaction, limit: int, room: dict[str, int], execution_id: str | None) -> list[str]:
     chosen: list[str] = []
     while len(chosen) < limit:
         wanted = limit - len(chosen)
@@ -104,7 +176,9 @@ def _choose(unit: Unit, limit: int, room: dict[str, int], execution_id: str | No
     return chosen
 
 
-def _claimed(unit: Unit, rows: Sequence[AnyRow], worker_id: str, bodies: Bodies) -> list[ClaimedRun]:
+def _claimed(
+    unit: Transaction, rows: Sequence[AnyRow], worker_id: str, bodies: SnapshotCache
+) -> list[ClaimedRun]:
     hashes = [
         h for row in rows for h in (row.scenario_snapshot, row.persona_snapshot, row.connector_snapshot)
     ]
@@ -122,7 +196,7 @@ def _claimed(unit: Unit, rows: Sequence[AnyRow], worker_id: str, bodies: Bodies)
     ]
 
 
-def heartbeat(unit: Unit, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
+def heartbeat(unit: Transaction, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
     """Keep leases for another while, and say which are still held."""
     wanted = {lease.run_id: lease for lease in leases}
     if not wanted:
@@ -151,23 +225,23 @@ def _same(row: AnyRow, wanted: Mapping[str, Lease]) -> bool:
     return wanted[row.id] == Lease(row.id, row.attempt, row.worker_id)
 
 
-def release(unit: Unit, leases: Collection[Lease]) -> int:
+def release(unit: Transaction, leases: Collection[Lease]) -> int:
     """Give runs back unfinished; they start afresh under the next attempt."""
     keys = [(lease.run_id, lease.attempt, lease.worker_id) for lease in leases]
     mine = tuple_(runs.c.id, runs.c.attempt, runs.c.worker_id).in_(keys)
     return take_back(unit, mine, "its worker stopped", lost=False)
 
 
-def abandon(unit: Unit, worker_ids: Collection[str]) -> int:
+def abandon(unit: Transaction, worker_ids: Collection[str]) -> int:
     """Take back everything held by workers known to be gone, without waiting for their leases."""
     return take_back(unit, runs.c.worker_id.in_(worker_ids), "its worker was lost")
 
 
-def workers(unit: Unit) -> list[str]:
+def workers(unit: Transaction) -> list[str]:
     return list(unit.connection.execute(select(runs.c.worker_id).where(HELD).distinct()).scalars())
 
 
-def take_back(unit: Unit, which: ColumnElement[bool], why: str, *, lost: bool = True) -> int:
+def take_back(unit: Transaction, which: ColumnElement[bool], why: str, *, lost: bool = True) -> int:
     """Return running runs to the queue, a bounded number at a time."""
     rows = unit.connection.execute(
         select(runs.c.id, runs.c.execution_id, runs.c.attempt, runs.c.losses)
@@ -184,7 +258,7 @@ def take_back(unit: Unit, which: ColumnElement[bool], why: str, *, lost: bool = 
     return len(rows)
 
 
-def _requeue(unit: Unit, rows: Sequence[AnyRow], why: str, lost: bool) -> None:
+def _requeue(unit: Transaction, rows: Sequence[AnyRow], why: str, lost: bool) -> None:
     moment = now_ms()
     unit.connection.execute(
         update(runs)
@@ -202,11 +276,11 @@ def _requeue(unit: Unit, rows: Sequence[AnyRow], why: str, lost: bool) -> None:
     )
     for row in rows:
         unit.count(row.execution_id, queued=1, running=-1)
-        unit.tell("run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": why})
+        unit.add_event("run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": why})
     unit.new_work = True
 
 
-def _give_up(unit: Unit, row: AnyRow) -> None:
+def _give_up(unit: Transaction, row: AnyRow) -> None:
     """A run that brings down every worker must not do so for ever."""
     reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
     verdict = RunVerdict(success=False, outcome="error", fault="system", reason=reason)

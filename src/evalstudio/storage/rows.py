@@ -1,13 +1,20 @@
-"""From rows to entities."""
+"""From rows to entities, and the snapshots they refer to."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
+
 from ..project.entities import Counts, Execution, RunSummary, RunVerdict
-from .schema import executions, runs
-from .transaction import COUNTED
+from .contract import Snapshot
+from .schema import executions, runs, snapshots
+from .transaction import COUNTED, Transaction, now_ms
 
 AnyRow = Any  # a row of whichever columns were selected
 
@@ -94,3 +101,41 @@ def run_fields(row: AnyRow) -> dict[str, Any]:
 
 def summary_of(row: AnyRow) -> RunSummary:
     return RunSummary.model_construct(**run_fields(row))
+
+
+_REMEMBERED = 256
+
+
+def keep(unit: Transaction, found: Mapping[str, Snapshot]) -> None:
+    """Keep snapshots that are not kept yet, and mark all as used now, so that pruning spares them."""
+    if not found:
+        return
+    moment = now_ms()
+    # Sorted, so that two processes queueing the same things never wait for each other in a circle.
+    rows = [{"hash": key, "used": moment, "body": found[key].body} for key in sorted(found)]
+    insert = (postgresql.insert if unit.is_postgres else sqlite.insert)(snapshots)
+    unit.connection.execute(
+        insert.on_conflict_do_update(index_elements=["hash"], set_={"used": insert.excluded.used}), rows
+    )
+
+
+class SnapshotCache:
+    """Snapshots already read: content never changes under its hash."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+
+    def of(self, unit: Transaction, hashes: Iterable[str | None]) -> dict[str, Mapping[str, Any]]:
+        wanted = {key for key in hashes if key is not None}
+        found = {key: self._known[key] for key in wanted if key in self._known}
+        if missing := sorted(wanted - found.keys()):
+            rows = unit.connection.execute(
+                select(snapshots.c.hash, snapshots.c.body).where(snapshots.c.hash.in_(missing))
+            )
+            found |= {row.hash: orjson.loads(row.body) for row in rows}
+        for key, body in found.items():
+            self._known[key] = body
+            self._known.move_to_end(key)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return found

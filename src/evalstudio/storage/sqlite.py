@@ -22,13 +22,12 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from .errors import StorageError
-from .failures import is_busy, sqlite_failure
+from .events import ListenTask, WakeSignals
 from .queue import has_work
-from .transaction import Unit
-from .waking import Bells, Listening
+from .transaction import Transaction, is_busy, sqlite_failure
 
 T = TypeVar("T")
-Operation = Callable[[Unit], T]
+Operation = Callable[[Transaction], T]
 
 OLDEST = (3, 35)
 PATIENCE_SECONDS = 60.0
@@ -73,13 +72,13 @@ def connect(path: Path, *, reading: bool = False) -> Engine:
 def set_up(connection: sqlite3.Connection, *, reading: bool = False) -> None:
     connection.isolation_level = None
     if not reading:
-        patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        retry_while_busy(lambda: connection.execute("PRAGMA journal_mode=WAL"))
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute(f"PRAGMA query_only={'ON' if reading else 'OFF'}")
 
 
-def patiently(call: Callable[[], T]) -> T:
+def retry_while_busy(call: Callable[[], T]) -> T:
     """Call again while other processes are in the way, which SQLite itself does not always wait for."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -103,13 +102,13 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.bells = Bells()
+        self.signals = WakeSignals()
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._reading = connect(path, reading=True)
         self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
         self._closed = False
-        self.listening = Listening(lambda: self._loop.create_task(self._listen()))
+        self.listen_task = ListenTask(lambda: self._loop.create_task(self._listen()))
         self._writer = Thread(target=self._write_all, name="evalstudio-writer", daemon=True)
         self._writer.start()
 
@@ -120,7 +119,7 @@ class SqliteDatabase:
     def _read(self, operation: Operation[T]) -> T:
         try:
             with self._reading.connect() as connection:
-                return operation(Unit(connection))
+                return operation(Transaction(connection))
         except DBAPIError as error:
             raise sqlite_failure(error, self.path) from None
 
@@ -135,7 +134,7 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
-        await self.listening.stop()
+        await self.listen_task.stop()
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.shutdown)
@@ -150,7 +149,7 @@ class SqliteDatabase:
                 await asyncio.sleep(_POLL_SECONDS)
                 if (found := _data_version(connection)) != known:
                     known = found
-                    self.bells.ring(work=await self._has_work(), events=True)
+                    self.signals.notify(work=await self._has_work(), events=True)
         finally:
             connection.close()
 
@@ -204,8 +203,8 @@ class SqliteDatabase:
     def _commit(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool] | None:
         """Run the jobs in one transaction; none when it failed as a whole."""
         try:
-            with patiently(engine.connect) as connection, patiently(connection.begin):
-                unit = Unit(connection)
+            with retry_while_busy(engine.connect) as connection, retry_while_busy(connection.begin):
+                unit = Transaction(connection)
                 for job in jobs:
                     self._run(unit, job)
                 unit.write()
@@ -217,10 +216,10 @@ class SqliteDatabase:
                 job.error = self._readable(error)
             return False, False
 
-    def _run(self, whole: Unit, job: _Job) -> None:
+    def _run(self, whole: Transaction, job: _Job) -> None:
         """One job within the transaction; what it refuses undoes that job alone."""
         connection = cast(sqlite3.Connection, whole.connection.connection.dbapi_connection)
-        unit = Unit(whole.connection)
+        unit = Transaction(whole.connection)
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.operation(unit)
@@ -249,4 +248,4 @@ class SqliteDatabase:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-        self.bells.ring(work=work, events=events)
+        self.signals.notify(work=work, events=events)

@@ -11,31 +11,23 @@ from typing import Any, Protocol, Self, TypeVar
 
 from sqlalchemy import ColumnElement
 
+from ..base.json_text import HasJson
 from ..project.entities import Execution, Run, RunSummary, new_id
-from . import (
-    attempts,
-    definitions,
-    enqueueing,
-    lists,
-    queue,
-    recordings,
-    retention,
-    statistics,
-    steering,
-    telling,
-)
+from . import attempts, definitions, lists, queue, run_controls
+from . import evaluations as recorded
+from . import events as event_log
 from .contract import (
     AnyStored,
-    Change,
     ClaimedRun,
     DefinitionKind,
+    DefinitionWrite,
     Event,
     Filters,
     GroupedBy,
     Heartbeat,
+    IdempotencyKey,
     Lease,
     NewRun,
-    Once,
     Page,
     Pruned,
     RunEnding,
@@ -43,11 +35,9 @@ from .contract import (
     Tally,
     TurnRecord,
 )
-from .idempotency import known_target
-from .json_lines import HasJson
-from .snapshots import Bodies
-from .transaction import Unit, now_ms
-from .waking import Bells, Listening
+from .events import ListenTask, WakeSignals
+from .rows import SnapshotCache
+from .transaction import Transaction, known_target, now_ms
 
 T = TypeVar("T")
 _ALL = Filters()
@@ -57,11 +47,11 @@ _EVENTS_KEPT = timedelta(days=7)
 class Database(Protocol):
     """What runs operations: a SQLite file or a PostgreSQL server."""
 
-    bells: Bells
-    listening: Listening
+    signals: WakeSignals
+    listen_task: ListenTask
 
-    async def read(self, operation: Callable[[Unit], T]) -> T: ...
-    async def write(self, operation: Callable[[Unit], T]) -> T: ...
+    async def read(self, operation: Callable[[Transaction], T]) -> T: ...
+    async def write(self, operation: Callable[[Transaction], T]) -> T: ...
     async def close(self) -> None: ...
 
 
@@ -72,7 +62,7 @@ class SqlStore(Store):
         self.database = database
         self._read = database.read
         self._write = database.write
-        self._bodies = Bodies()
+        self._bodies = SnapshotCache()
         self._work_known: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
@@ -86,7 +76,7 @@ class SqlStore(Store):
     async def close(self) -> None:
         await self.database.close()
 
-    async def create(self, entity: AnyStored, *, once: Once | None = None) -> AnyStored:
+    async def create(self, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored:
         return await self._write(lambda unit: definitions.create(unit, entity, once))
 
     async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored:
@@ -95,7 +85,7 @@ class SqlStore(Store):
     async def delete(self, kind: DefinitionKind, wanted: str, *, expected: int | None = None) -> None:
         await self._write(lambda unit: definitions.remove(unit, kind, wanted, expected))
 
-    async def apply(self, changes: Sequence[Change]) -> None:
+    async def apply(self, changes: Sequence[DefinitionWrite]) -> None:
         await self._write(lambda unit: definitions.apply(unit, changes))
 
     async def get(self, kind: DefinitionKind, wanted: str) -> AnyStored:
@@ -110,9 +100,9 @@ class SqlStore(Store):
         return await self._read(lambda unit: definitions.list_of(unit, kind, filters, cursor, limit))
 
     async def enqueue(
-        self, execution: Execution, runs: Sequence[NewRun], *, once: Once | None = None
+        self, execution: Execution, runs: Sequence[NewRun], *, once: IdempotencyKey | None = None
     ) -> Execution:
-        return await self._write(lambda unit: enqueueing.enqueue(unit, execution, runs, once))
+        return await self._write(lambda unit: queue.enqueue(unit, execution, runs, once))
 
     async def claim(
         self,
@@ -123,7 +113,7 @@ class SqlStore(Store):
         room: Mapping[str, int] | None = None,
         execution_id: str | None = None,
     ) -> list[ClaimedRun]:
-        self._work_known[worker_id] = self.database.bells.work.count
+        self._work_known[worker_id] = self.database.signals.work.count
         if limit <= 0:
             return []
         work = partial(
@@ -150,9 +140,9 @@ class SqlStore(Store):
 
     async def wait_for_work(self, worker_id: str, timeout: float) -> bool:
         """Wait until work may have been queued since this worker's last claim; false when time is over."""
-        self.database.listening.start()
-        bell = self.database.bells.work
-        return await bell.wait(self._work_known.get(worker_id, bell.count), timeout)
+        self.database.listen_task.start()
+        signal = self.database.signals.work
+        return await signal.wait(self._work_known.get(worker_id, signal.count), timeout)
 
     async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
         return await self._write(lambda unit: queue.heartbeat(unit, leases, lease_seconds))
@@ -174,20 +164,20 @@ class SqlStore(Store):
         return await self._read(queue.workers)
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
-        which = steering.which_runs(execution_id, run_ids)
+        which = run_controls.which_runs(execution_id, run_ids)
         if execution_id is not None:
             await self.execution(execution_id)
-            await self._write(lambda unit: steering.begin_cancelling(unit, execution_id))
+            await self._write(lambda unit: run_controls.begin_cancelling(unit, execution_id))
         return await self._cancel_all(which)
 
     async def _cancel_all(self, which: ColumnElement[bool]) -> int:
-        return await self._in_batches(lambda unit: steering.cancel_some(unit, which))
+        return await self._in_batches(lambda unit: run_controls.cancel_some(unit, which))
 
     async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
-        which = steering.which_runs(execution_id, run_ids)
+        which = run_controls.which_runs(execution_id, run_ids)
         if execution_id is not None:
             await self.execution(execution_id)
-        return await self._in_batches(lambda unit: steering.retry_some(unit, which))
+        return await self._in_batches(lambda unit: run_controls.retry_some(unit, which))
 
     async def execution(self, wanted: str) -> Execution:
         return await self._read(lambda unit: lists.get_execution(unit, wanted))
@@ -206,30 +196,30 @@ class SqlStore(Store):
         return await self._read(lambda unit: lists.list_runs(unit, filters, cursor, limit))
 
     async def snapshots(self, run_id: str) -> Mapping[str, Mapping[str, Any] | None]:
-        return await self._read(lambda unit: lists.get_snapshots(unit, run_id, Bodies()))
+        return await self._read(lambda unit: lists.get_snapshots(unit, run_id, SnapshotCache()))
 
     async def delete_execution(self, wanted: str) -> int:
         """Delete an execution with all that belongs to it; it is out of sight at once."""
-        await self._write(lambda unit: retention.hide_execution(unit, wanted))
-        await self._cancel_all(steering.which_runs(wanted, None))
-        return await self._in_batches(lambda unit: retention.delete_runs_of(unit, wanted))
+        await self._write(lambda unit: run_controls.hide_execution(unit, wanted))
+        await self._cancel_all(run_controls.which_runs(wanted, None))
+        return await self._in_batches(lambda unit: run_controls.delete_runs_of(unit, wanted))
 
     async def delete_runs(self, run_ids: Sequence[str]) -> int:
         deleted = 0
-        for start in range(0, len(run_ids), retention.BATCH):
-            batch = run_ids[start : start + retention.BATCH]
-            deleted += await self._write(partial(retention.delete_runs, run_ids=batch))
+        for start in range(0, len(run_ids), run_controls.DELETE_BATCH):
+            batch = run_ids[start : start + run_controls.DELETE_BATCH]
+            deleted += await self._write(partial(run_controls.delete_runs, run_ids=batch))
         return deleted
 
     async def prune(self, keep: timedelta) -> Pruned:
         """Delete what ended longer ago than this, and what nothing refers to any more."""
         before = now_ms() - keep // timedelta(milliseconds=1)
-        old = await self._read(lambda unit: retention.old_executions(unit, before))
+        old = await self._read(lambda unit: run_controls.old_executions(unit, before))
         runs = sum([await self.delete_execution(wanted) for wanted in old])
-        evaluations = await self._in_batches(lambda unit: retention.delete_evaluations(unit, before))
+        evaluations = await self._in_batches(lambda unit: run_controls.delete_evaluations(unit, before))
         stale = max(before, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
-        events = await self._in_batches(lambda unit: retention.delete_events(unit, stale))
-        await self._write(retention.delete_leftovers)
+        events = await self._in_batches(lambda unit: run_controls.delete_events(unit, stale))
+        await self._write(run_controls.delete_leftovers)
         return Pruned(len(old), runs, evaluations, events)
 
     async def events(
@@ -240,41 +230,45 @@ class SqlStore(Store):
         run_id: str | None = None,
         limit: int = 500,
     ) -> list[Event]:
-        return await self._read(lambda unit: telling.read_events(unit, after_id, execution_id, run_id, limit))
+        return await self._read(
+            lambda unit: event_log.read_events(unit, after_id, execution_id, run_id, limit)
+        )
 
     async def last_event_id(self) -> int:
-        return await self._read(telling.last_event_id)
+        return await self._read(event_log.last_event_id)
 
     async def wait_for_events(self, after_id: int, timeout: float) -> bool:
         """Wait until there is an event after this one; false when the time is over."""
-        self.database.listening.start()
-        bell, clock = self.database.bells.events, asyncio.get_running_loop().time
+        self.database.listen_task.start()
+        signal, clock = self.database.signals.events, asyncio.get_running_loop().time
         deadline = clock() + timeout
         while True:
-            known = bell.count
+            known = signal.count
             if await self.last_event_id() > after_id:
                 return True
-            if not await bell.wait(known, max(0.0, deadline - clock())):
+            if not await signal.wait(known, max(0.0, deadline - clock())):
                 return False
 
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
         await self.save_evaluation(result)
 
-    async def save_evaluation(self, result: HasJson | Mapping[str, Any], *, once: Once | None = None) -> str:
-        row = recordings.evaluation_row(result)
-        return await self._write(lambda unit: recordings.keep_evaluation(unit, row, once))
+    async def save_evaluation(
+        self, result: HasJson | Mapping[str, Any], *, once: IdempotencyKey | None = None
+    ) -> str:
+        row = recorded.evaluation_row(result)
+        return await self._write(lambda unit: recorded.keep_evaluation(unit, row, once))
 
-    async def made_by(self, once: Once) -> str | None:
+    async def made_by(self, once: IdempotencyKey) -> str | None:
         """The id of what the same request made before."""
         return await self._read(lambda unit: known_target(unit, once))
 
     async def evaluation(self, wanted: str) -> dict[str, Any]:
-        return await self._read(lambda unit: recordings.get_evaluation(unit, wanted))
+        return await self._read(lambda unit: recorded.get_evaluation(unit, wanted))
 
     async def evaluations(
         self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
     ) -> Page[dict[str, Any]]:
-        return await self._read(lambda unit: recordings.list_evaluations(unit, filters, cursor, limit))
+        return await self._read(lambda unit: recorded.list_evaluations(unit, filters, cursor, limit))
 
     async def add_feedback(
         self,
@@ -282,11 +276,11 @@ class SqlStore(Store):
         *,
         run_id: str | None = None,
         evaluation_id: str | None = None,
-        once: Once | None = None,
+        once: IdempotencyKey | None = None,
     ) -> dict[str, Any]:
         identity = new_id()
         return await self._write(
-            lambda unit: recordings.add_feedback(unit, identity, body, run_id, evaluation_id, once)
+            lambda unit: recorded.add_feedback(unit, identity, body, run_id, evaluation_id, once)
         )
 
     async def feedback(
@@ -298,16 +292,16 @@ class SqlStore(Store):
         limit: int = 50,
     ) -> Page[dict[str, Any]]:
         return await self._read(
-            lambda unit: recordings.list_feedback(unit, run_id, evaluation_id, cursor, limit)
+            lambda unit: recorded.list_feedback(unit, run_id, evaluation_id, cursor, limit)
         )
 
     async def tally_executions(self, filters: Filters = _ALL, *, limit: int = 50) -> list[Tally]:
-        return await self._read(lambda unit: statistics.tally_executions(unit, filters, limit))
+        return await self._read(lambda unit: lists.tally_executions(unit, filters, limit))
 
     async def tally(self, by: GroupedBy, filters: Filters = _ALL) -> list[Tally]:
-        return await self._read(lambda unit: statistics.tally(unit, by, filters))
+        return await self._read(lambda unit: lists.tally(unit, by, filters))
 
-    async def _in_batches(self, operation: Callable[[Unit], int]) -> int:
+    async def _in_batches(self, operation: Callable[[Transaction], int]) -> int:
         """Repeat a bounded operation until it finds nothing more to do."""
         done = 0
         while found := await self._write(operation):

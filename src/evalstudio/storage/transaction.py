@@ -7,9 +7,12 @@ fewer statements, and locks that everybody needs are held for the shortest time.
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -25,9 +28,14 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ColumnElement
 
+from ..base.json_text import clean_text
 from . import schema
+from .contract import IdempotencyKey
+from .errors import KeyReused, StorageError
+from .schema import idempotency
 
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 CHANNEL = "evalstudio"
@@ -53,7 +61,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Unit:
+class Transaction:
     """One operation's view of the database. ``again`` says that an earlier try may have been committed."""
 
     def __init__(self, connection: Connection, *, again: bool = False) -> None:
@@ -78,7 +86,7 @@ class Unit:
         for name, change in changes.items():
             known[name] += change
 
-    def tell(
+    def add_event(
         self, kind: str, execution_id: str, run_id: str | None = None, body: Mapping[str, Any] | None = None
     ) -> None:
         """An event, made visible together with the change it tells of."""
@@ -96,7 +104,7 @@ class Unit:
         """The time leases are measured by: one clock for everybody who shares the database."""
         return DATABASE_CLOCK if self.is_postgres else now_ms()
 
-    def take_over(self, other: Unit) -> None:
+    def take_over(self, other: Transaction) -> None:
         """Gather what another operation of the same transaction left to be written."""
         for table, rows in other.rows.items():
             self.rows[table] += rows
@@ -141,7 +149,7 @@ class Unit:
             )
             .returning(*counts)
         ).one()
-        self.tell(
+        self.add_event(
             f"execution.{status}", execution_id, body={"counts": dict(zip(COUNTED, changed, strict=True))}
         )
 
@@ -165,3 +173,106 @@ def _status(total: int, queued: int, running: int, cancelled: int, cancelling: b
     if running or queued:
         return "queued" if queued == total else "running"
     return "cancelled" if cancelled and (cancelling or cancelled == total) else "completed"
+
+
+def known_target(unit: Transaction, once: IdempotencyKey | None) -> str | None:
+    """What the same request made before, if it was made before."""
+    if once is None:
+        return None
+    _take_turns(unit, once.key)
+    row = unit.connection.execute(
+        select(idempotency.c.fingerprint, idempotency.c.target).where(idempotency.c.key == _hashed(once.key))
+    ).one_or_none()
+    if row is None:
+        return None
+    if row.fingerprint != once.fingerprint:
+        raise KeyReused("This idempotency key was used for another request; choose a new one.")
+    return row.target
+
+
+def remember(unit: Transaction, once: IdempotencyKey | None, target: str) -> None:
+    # Not gathered for the end: the next operation of the same transaction must find it.
+    if once is not None:
+        unit.connection.execute(
+            idempotency.insert().values(
+                key=_hashed(once.key), fingerprint=once.fingerprint, target=target, created=now_ms()
+            )
+        )
+
+
+def _take_turns(unit: Transaction, key: str) -> None:
+    """The same request twice at the same moment: the second looks when the first is done."""
+    if unit.is_postgres:
+        number = int.from_bytes(bytes.fromhex(_hashed(key))[:8], signed=True)
+        unit.connection.execute(select(func.pg_advisory_xact_lock(number)))
+
+
+def _hashed(key: str) -> str:
+    return hashlib.sha256(clean_text(key).encode()).hexdigest()
+
+
+_ROLLED_BACK = frozenset({"40001", "40P01"})
+
+
+_GONE = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004", "53300"})
+
+
+def sqlite_failure(error: Exception, path: Path) -> StorageError:
+    """What went wrong with a SQLite file, and what to do about it."""
+    said = str(driver_error(error))
+    low = said.lower()
+    if "full" in low:
+        advice = "The disk is full. Nothing was damaged: free some space and carry on."
+    elif "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
+        advice = f"The file cannot be opened for writing. Check the permissions of {path.parent}."
+    elif "locked" in low or "busy" in low:
+        advice = "Another program has held the database for too long. Close it and try again."
+    elif "not a database" in low or "malformed" in low:
+        advice = "The file is not a database, or is damaged. Restore it from a backup or choose another path."
+    elif "disk i/o" in low:
+        advice = "The disk could not be read or written. Check the disk and its free space."
+    else:
+        advice = "Nothing was changed."
+    return StorageError(f"{path}: {said}. {advice}")
+
+
+def postgres_failure(error: BaseException, place: str) -> StorageError:
+    said = str(driver_error(error)).strip().splitlines()
+    shown = said[0] if said else type(error).__name__
+    if is_gone(error):
+        return StorageError(
+            f"The database at {place} cannot be reached: {shown}. Check that the server runs and try again."
+        )
+    return StorageError(f"The database at {place} refused: {shown}")
+
+
+def driver_error(error: BaseException) -> BaseException:
+    """The driver's own error inside SQLAlchemy's."""
+    while isinstance(error, DBAPIError) and error.orig is not None:
+        error = error.orig
+    cause = error.__cause__
+    return cause if cause is not None and type(cause).__module__.startswith("asyncpg") else error
+
+
+def sqlstate(error: BaseException) -> str:
+    return str(getattr(driver_error(error), "sqlstate", None) or "")
+
+
+def is_rolled_back(error: BaseException) -> bool:
+    """Whether the server gave way to another transaction: nothing of this one happened."""
+    return sqlstate(error) in _ROLLED_BACK
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether the connection or the server went away."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    found = driver_error(error)
+    if isinstance(found, OSError | TimeoutError | EOFError):
+        return True
+    return sqlstate(error) in _GONE or "connection is closed" in str(found) or "was closed" in str(found)
+
+
+def is_busy(error: BaseException) -> bool:
+    found = driver_error(error)
+    return isinstance(found, sqlite3.OperationalError) and ("locked" in str(found) or "busy" in str(found))

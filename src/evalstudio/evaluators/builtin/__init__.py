@@ -1,4 +1,4 @@
-"""The built-in evaluators, one module per type. ``BUILTIN_MODULES`` is the list the registry loads."""
+"""The built-in evaluators. ``BUILTIN_MODULES`` is the list the registry loads, in the order shown."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ BUILTIN_MODULES = (
     "criteria_judge",
     "regex",
     "json_schema",
-    "latency_budget",
-    "token_budget",
-    "tool_call_budget",
     "tool_usage",
     "state_match",
     "rule_based",
@@ -18,9 +15,6 @@ BUILTIN_MODULES = (
     "nlp_accuracy",
     "sentiment",
     "toxicity",
-    "tool_call_count",
-    "token_usage",
-    "response_length",
-    "latency",
+    "measurements",
     "human",
 )

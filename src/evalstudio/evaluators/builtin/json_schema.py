@@ -1,19 +1,22 @@
-"""Whether the response is JSON of a given shape."""
+"""Whether the response is JSON of a given shape, alone or in a fenced block, within bounds."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, islice
 from typing import Any
 
 import jsonschema_rs
+import orjson
 from pydantic import Field
 
-from ...schemas import compile_schema, problems
+from ...base.schemas import compile_schema, problems
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .grading import ruled
-from .reading_json import NotJson, find_json
+from .text import ruled
 
 _LONGEST_PROBLEM = 300
 
@@ -71,3 +74,105 @@ def broken(validator: jsonschema_rs.Validator, value: Any) -> list[str]:
         text = message if len(message) <= _LONGEST_PROBLEM else message[:_LONGEST_PROBLEM] + "…"
         found.append(f"{path}: {text}" if path else text)
     return found
+
+
+MOST_BYTES = 5_000_000
+DEEPEST = 200
+
+_MOST_BLOCKS = 100
+_FENCE = "```"
+_LANGUAGES = ("", "json")
+_FENCE_LANGUAGE = re.compile(r"[A-Za-z][\w+.#-]*(?=\s|$)|json(?=[\[{])", re.IGNORECASE)
+# An open string runs to the end: a quote that is never closed must not be looked for twice.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
+_STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+class NotJson(ValueError):
+    """Text that is not JSON, or more of it than is read."""
+
+
+def read_json(text: str) -> Any:
+    """The value a text is the JSON of."""
+    _check_size(text)
+    text = text.strip().removeprefix("\ufeff")
+    if not text:
+        raise NotJson("the text is empty, not JSON")
+    if _depth(text) > DEEPEST:
+        raise NotJson(f"the JSON is nested deeper than {DEEPEST} levels")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise NotJson(f"the text is not JSON: {error}") from None
+
+
+def find_json(text: str) -> Any:
+    """The value of a text that is JSON, else of its first fenced block that is."""
+    _check_size(text)
+    try:
+        return read_json(text)
+    except NotJson as error:
+        failure = error
+    for number, block in enumerate(islice(fenced_blocks(text), _MOST_BLOCKS)):
+        try:
+            return read_json(block)
+        except NotJson as error:
+            if number == 0:
+                failure = error
+    raise failure
+
+
+def fenced_blocks(text: str) -> Iterator[str]:
+    """The insides of the fenced blocks that are marked as JSON or not marked at all."""
+    block: list[str] | None = None
+    wanted = False
+    for line in text.split("\n"):
+        if block is None:
+            _, fence, opened = line.partition(_FENCE)
+            if not fence:
+                continue
+            wanted, line = _open(opened)
+            block = []
+        inside, closed = _close(line)
+        block.append(inside)
+        if closed:
+            if wanted:
+                yield "\n".join(block)
+            block = None
+    if block is not None and wanted:
+        yield "\n".join(block)
+
+
+def _open(opened: str) -> tuple[bool, str]:
+    """Whether a block is wanted by what follows its fence, and what of that belongs to the block."""
+    opened = opened.lstrip("` \t")
+    located = _FENCE_LANGUAGE.match(opened)
+    language = located[0].lower() if located else ""
+    return language in _LANGUAGES, opened[len(language) :]
+
+
+def _close(line: str) -> tuple[str, bool]:
+    """What of a line is inside its block, and whether the block ends with it.
+
+    A line break cannot stand inside a JSON string, so a fence at either end of a line is never text.
+    """
+    trimmed = line.strip()
+    if trimmed.startswith(_FENCE):
+        return "", True
+    return (trimmed.rstrip("`"), True) if trimmed.endswith(_FENCE) else (line, False)
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MOST_BYTES or (
+        len(text) > MOST_BYTES // 4 and len(text.encode(errors="replace")) > MOST_BYTES
+    ):
+        raise NotJson(f"the text is longer than {MOST_BYTES // 1_000_000} MB, too long to read as JSON")
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets outside strings nest, told without parsing."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return 0
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)

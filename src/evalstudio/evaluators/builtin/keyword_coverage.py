@@ -9,12 +9,11 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
+from ...messages import as_text
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import named
 from ..definition import define_evaluator
-from ..paths import as_text
-from .grading import graded
-from .text import TextConfig, comparable, contains
+from .text import TextConfig, comparable, contains, graded
 
 _SEPARATORS = re.compile(r"[,;，；、،؛\r\n\v\f\x85\u2028\u2029]")
 _MOST_LISTED = 10

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
-from .grading import graded
-from .text import TextConfig, comparable
+from .text import TextConfig, comparable, graded
 
 # The time of the other algorithms grows with the product of the lengths.
 LONGEST_TEXT = 50_000

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, field_validator
 from ..contract import Embedder, EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .grading import graded
+from .text import graded
 
 
 class NlpAccuracy(EvaluatorConfig):

@@ -11,7 +11,7 @@ from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import Pattern, compile_pattern
-from .grading import ruled
+from .text import ruled
 
 _LONGEST_QUOTE = 200
 

@@ -11,10 +11,9 @@ from pydantic import AfterValidator, Field, model_validator
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import Pattern, compile_pattern
-from .grading import errored, ruled
-from .reading_json import NotJson, read_json
+from .json_schema import NotJson, read_json
 from .regex import match_reason
-from .text import TextConfig, comparable, nfc
+from .text import TextConfig, comparable, errored, nfc, ruled
 
 Finding = tuple[bool, str]
 

@@ -1,4 +1,4 @@
-"""Whether the agent left the world as it should be: its end state against an expected one."""
+"""Whether the agent left the world as it should be: its end state compared with an expected one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from ...schemas import path_text
+from ...base.differences import Difference, Match, first_difference
+from ...base.paths import lookup, split_path
+from ...base.schemas import path_text
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from ..paths import lookup, split_path
-from .comparing import Difference, Match, first_difference
-from .grading import ruled
+from .text import ruled
 
 
 class StateMatchConfig(EvaluatorConfig):

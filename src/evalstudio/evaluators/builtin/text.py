@@ -1,16 +1,15 @@
-"""Text as the built-in evaluators compare it: normal forms, blanks, and whole words in any script.
-
-Also the config fields that every evaluator of a text shares.
-"""
+"""Text as the built-in evaluators compare it, and their answers: a fraction or a yes/no, on a scale."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from ..criteria import Name
+from ..contract import EvaluationResult, EvaluatorContext
+from ..criteria import Name, on_scale
 from ..definition import EvaluatorConfig
 
 # Characters that show nothing: the format characters, and the other ones Unicode says to ignore.
@@ -85,3 +84,44 @@ def _after_word(text: str, at: int) -> int:
     while at < len(text) and is_word(text[at]):
         at += 1
     return at
+
+
+def graded(
+    ctx: EvaluatorContext[Any],
+    fraction: float,
+    reason: str,
+    *,
+    threshold: float = 0.5,
+    criterion_name: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> EvaluationResult | list[EvaluationResult]:
+    """A fraction that holds from the threshold up. Nothing at all when its criterion is not declared."""
+    result = EvaluationResult(fraction >= threshold, fraction, reason, metadata or {})
+    if criterion_name is None:
+        return result
+    criterion = ctx.criterion(criterion_name)
+    if criterion is None:
+        return []
+    result.criterion_name = criterion_name
+    result.score = on_scale(fraction, criterion, threshold)
+    return result
+
+
+def ruled(
+    ctx: EvaluatorContext[Any],
+    holds: bool,
+    reason: str,
+    *,
+    criterion_name: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> EvaluationResult | list[EvaluationResult]:
+    """A plain yes or no."""
+    return graded(ctx, 1.0 if holds else 0.0, reason, criterion_name=criterion_name, metadata=metadata)
+
+
+def errored(
+    error: Exception, *, criterion_name: str | None = None, metadata: dict[str, Any] | None = None
+) -> EvaluationResult:
+    """One rule that could not be applied, where others of the same evaluator still can."""
+    message = str(error) or type(error).__name__
+    return EvaluationResult(error=message, criterion_name=criterion_name, metadata=metadata or {})

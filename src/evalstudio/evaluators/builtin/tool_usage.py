@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+import jsonschema_rs
+from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
+from ...base.differences import Match, first_difference
+from ...base.schemas import compile_schema, path_text
 from ...messages import ToolCall
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
+from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .grading import errored, ruled
+from .json_schema import broken
+from .text import errored, ruled
 from .tool_matching import Claim, place
-from .tool_rules import Reading, ToolRule, read_calls
 
 
 class ToolUsageConfig(EvaluatorConfig):
@@ -67,7 +73,7 @@ def _call(entry: object, place: int) -> ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleOutcome:
     """What one rule comes to: holds or not, skipped where that is open, or an error."""
 
     holds: bool | None
@@ -76,7 +82,7 @@ class Verdict:
     error: Exception | None = None
 
 
-def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[Verdict]:
+def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutcome]:
     """Each rule by itself first, then those that hold against each other: calls of their own, in order."""
     readings = [read_calls(rule, calls) for rule in rules]
     verdicts = [_alone(reading) for reading in readings]
@@ -96,7 +102,7 @@ def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[Verdict]
             reason = f"{tool} has no call left for this rule: the ones that fit answer other rules"
         else:
             continue
-        verdicts[claim.rule] = Verdict(False, reason, verdicts[claim.rule].calls)
+        verdicts[claim.rule] = RuleOutcome(False, reason, verdicts[claim.rule].calls)
     return verdicts
 
 
@@ -108,7 +114,7 @@ def _claim(number: int, reading: Reading) -> Claim:
     return Claim(number, calls, need, rule.competes, rule.order)
 
 
-def _alone(reading: Reading) -> Verdict:
+def _alone(reading: Reading) -> RuleOutcome:
     """A rule as if there were no others."""
     rule, count = reading.rule, len(reading.calls)
     called = f"{rule.tool} was called {_times(count)}" if count else f"{rule.tool} was not called"
@@ -116,33 +122,33 @@ def _alone(reading: Reading) -> Verdict:
         return _forbidden(reading, called)
     if not count:
         if rule.required or rule.min_calls:
-            return Verdict(False, called, 0)
-        return Verdict(None if rule.max_calls is None else True, called, 0)
+            return RuleOutcome(False, called, 0)
+        return RuleOutcome(None if rule.max_calls is None else True, called, 0)
     misfit = reading.misfit()
     if isinstance(misfit, Exception):
-        return Verdict(False, called, count, misfit)
+        return RuleOutcome(False, called, count, misfit)
     if misfit is not None:
-        return Verdict(False, f"{called}, but {misfit}", count)
+        return RuleOutcome(False, f"{called}, but {misfit}", count)
     return _counted(reading, called)
 
 
-def _forbidden(reading: Reading, called: str) -> Verdict:
+def _forbidden(reading: Reading, called: str) -> RuleOutcome:
     count, outcomes = len(reading.calls), list(reading.outcomes.values())
     if reading.fitting:
-        return Verdict(False, f"{called} though it is forbidden", count)
+        return RuleOutcome(False, f"{called} though it is forbidden", count)
     if errors := [outcome for outcome in outcomes if isinstance(outcome, Exception)]:
-        return Verdict(False, called, count, errors[0])
-    return Verdict(True, f"{called}, never with the forbidden arguments" if count else called, count)
+        return RuleOutcome(False, called, count, errors[0])
+    return RuleOutcome(True, f"{called}, never with the forbidden arguments" if count else called, count)
 
 
-def _counted(reading: Reading, called: str) -> Verdict:
+def _counted(reading: Reading, called: str) -> RuleOutcome:
     rule, number, count = reading.rule, len(reading.counted), len(reading.calls)
     fitting = called if number == count else f"{called}, {number} with the arguments asked for"
     if rule.min_calls is not None and number < rule.min_calls:
-        return Verdict(False, f"{fitting}, fewer than {rule.min_calls}", count)
+        return RuleOutcome(False, f"{fitting}, fewer than {rule.min_calls}", count)
     if rule.max_calls is not None and number > rule.max_calls:
-        return Verdict(False, f"{fitting}, more than {rule.max_calls}", count)
-    return Verdict(True, fitting, count)
+        return RuleOutcome(False, f"{fitting}, more than {rule.max_calls}", count)
+    return RuleOutcome(True, fitting, count)
 
 
 def _times(count: int) -> str:
@@ -150,7 +156,7 @@ def _times(count: int) -> str:
 
 
 def _result(
-    ctx: EvaluatorContext[ToolUsageConfig], rule: ToolRule, verdict: Verdict
+    ctx: EvaluatorContext[ToolUsageConfig], rule: ToolRule, verdict: RuleOutcome
 ) -> list[EvaluationResult]:
     name, metadata = rule.criterion_name, {"tool": rule.tool, "calls": verdict.calls}
     if verdict.error is not None:
@@ -161,3 +167,156 @@ def _result(
         return [EvaluationResult(True, None, verdict.reason, metadata, name, skipped=True)]
     result = ruled(ctx, verdict.holds, verdict.reason, criterion_name=name, metadata=metadata)
     return result if isinstance(result, list) else [result]
+
+
+Outcome = str | Exception | None
+
+
+class ToolRule(EvaluatorConfig):
+    """What is expected of one tool."""
+
+    tool: Name = Field(
+        validation_alias=AliasChoices("tool", "expectedToolName"),
+        description="The tool's name, upper and lower case as the agent writes it",
+    )
+    required: bool = Field(
+        False,
+        validation_alias=AliasChoices("required", "isRequired"),
+        description="Whether the tool must be called; one that need not be and is not called is skipped",
+    )
+    forbidden: bool = Field(False, description="Whether the tool must not be called")
+    min_calls: int | None = Field(None, ge=0, description="The fewest calls that pass")
+    max_calls: int | None = Field(None, ge=0, description="The most calls that pass")
+    order: int | None = Field(
+        None, description="A place among the other rules with an order: calls of a lower place come before"
+    )
+    arguments: dict[str, Any] | None = Field(None, description="Argument values that a call must have")
+    match: Match = Field("subset", description="subset lets a call have more arguments, exact does not")
+    arguments_schema: dict[str, Any] | bool | None = Field(
+        None, description="A JSON Schema that a call's arguments must fit"
+    )
+    argument_checks: SkipJsonSchema[Callable[[Any], Any] | None] = Field(
+        None,
+        exclude=True,
+        description="In code only: a function of the arguments that says if they are valid",
+    )
+    which: Literal["any", "all", "first", "last"] = Field(
+        "any", description="Which of the tool's calls must have the arguments asked for"
+    )
+    criterion_name: Name | None = Field(
+        None, description="The criterion to score; without one the result stands for itself"
+    )
+
+    @cached_property
+    def validator(self) -> jsonschema_rs.Validator | None:
+        return None if self.arguments_schema is None else compile_schema(self.arguments_schema)
+
+    def model_post_init(self, context: Any, /) -> None:
+        _ = self.validator
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ToolRule:
+        least = max(self.min_calls or 0, 1 if self.required else 0)
+        if self.forbidden and (least > 0 or self.order is not None):
+            asked = "required" if self.required else "minCalls" if least else "order"
+            raise ValueError(f"{self.tool} cannot be forbidden and have {asked}")
+        if self.max_calls is not None and least > self.max_calls:
+            raise ValueError(f"{self.tool} cannot have at least {least} calls and at most {self.max_calls}")
+        return self
+
+    @property
+    def competes(self) -> bool:
+        """Whether the rule wants calls for itself alone."""
+        return self.arguments is not None and self.which == "any" and not self.forbidden
+
+    def check(self, call: ToolCall) -> Outcome:
+        """What is wrong with a call, nothing if it fits, or the error that kept this from being told."""
+        if self.arguments is None and self.validator is None and self.argument_checks is None:
+            return None
+        try:
+            return self._wrong_with(call)
+        except Exception as error:
+            return error
+
+    def _wrong_with(self, call: ToolCall) -> str | None:
+        try:
+            given = _arguments(call)
+        except ValueError as error:
+            # What cannot be read may be just the call that is forbidden.
+            return None if self.forbidden else str(error)
+        if self.arguments is not None and (
+            difference := first_difference(self.arguments, given, self.match, ("arguments",))
+        ):
+            return f"{path_text(difference.path)}: {difference}"
+        if self.validator is not None and (found := broken(self.validator, given)):
+            return "arguments do not fit the schema: " + "; ".join(found)
+        if self.argument_checks is not None:
+            # A fresh copy: a check that changes its arguments changes nobody else's.
+            return read_check(self.argument_checks(_arguments(call)))
+        return None
+
+
+def _arguments(call: ToolCall) -> Any:
+    given = call.arguments()
+    return {} if given is None else given
+
+
+def read_check(answer: Any) -> str | None:
+    """What an argument check found wrong, in any of the forms in which it may say so."""
+    valid, reason = answer, None
+    if isinstance(answer, Mapping):
+        fields = cast(Mapping[str, Any], answer)
+        valid, reason = fields.get("isValid", fields.get("valid")), fields.get("reason")
+    elif isinstance(answer, tuple) and len(cast(tuple[Any, ...], answer)) == 2:
+        valid, reason = cast(tuple[Any, Any], answer)
+    if not isinstance(valid, bool):
+        kind = type(cast(object, answer)).__name__
+        raise TypeError(f'argumentChecks returned a {kind}; expected a bool, {{"valid", "reason"}} or a pair')
+    return None if valid else str(reason or "the argument check failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The calls of a rule's tool, by their number in the conversation, and what each came to."""
+
+    rule: ToolRule
+    outcomes: dict[int, Outcome]
+
+    @property
+    def calls(self) -> list[int]:
+        return list(self.outcomes)
+
+    @property
+    def fitting(self) -> list[int]:
+        return [call for call, outcome in self.outcomes.items() if outcome is None]
+
+    @property
+    def counted(self) -> list[int]:
+        """The calls that minCalls and maxCalls speak of."""
+        return self.fitting if self.rule.which == "any" else self.calls
+
+    @property
+    def asked(self) -> list[int]:
+        """The calls that must have the arguments asked for, or one of them for ``any``."""
+        match self.rule.which:
+            case "first":
+                return self.calls[:1]
+            case "last":
+                return self.calls[-1:]
+            case _:
+                return self.calls
+
+    def misfit(self) -> Outcome:
+        """Why the calls do not have the arguments asked for."""
+        outcomes = [self.outcomes[call] for call in self.asked]
+        wrong = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if self.rule.which == "any":
+            return None if None in outcomes else (errors or wrong)[0]
+        return (wrong or errors or [None])[0]
+
+
+def read_calls(rule: ToolRule, calls: Sequence[ToolCall]) -> Reading:
+    return Reading(
+        rule, {number: rule.check(call) for number, call in enumerate(calls) if call.name == rule.tool}
+    )

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, Field
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
-from .grading import ruled
-from .text import TextConfig, comparable, contains, visible
+from .text import TextConfig, comparable, contains, ruled, visible
 
 
 def _plain(text: str, case_sensitive: bool) -> str:

@@ -7,22 +7,17 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Response
 
+from ...connectors.connection import CallPolicy
 from ...connectors.contract import ConnectorError, RunInfo
-from ...connectors.policy import CallPolicy
 from ...connectors.session import AgentSession, test_connector
 from ...project.entities import Connector, StoredConnector
 from ...storage.contract import Filters
-from ..bodies import JsonRoute
-from ..calling import line_to
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep, TextQuery
+from ..middleware import JsonRoute
+from ..requests import ETAG, IfMatch, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery, line_to, set_etag
 from ..shapes.base import Identity
-from ..shapes.calling import ConnectorTest, Invocation, InvocationResult
-from ..shapes.pages import ConnectorPage
-from ..shapes.system import ConnectorType
+from ..shapes.system import ConnectorPage, ConnectorTest, ConnectorType, Invocation, InvocationResult
 from ..shelf import CONNECTORS
-from ..studio import StudioDep
-from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
 router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=JsonRoute)
 

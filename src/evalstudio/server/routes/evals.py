@@ -6,14 +6,12 @@ from fastapi import APIRouter, Response
 
 from ...project.entities import Eval, StoredEval
 from ...storage.contract import Filters
-from ..bodies import JsonRoute
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep, TextQuery
+from ..middleware import JsonRoute
+from ..requests import ETAG, IfMatch, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery, set_etag
 from ..shapes.base import Identity
-from ..shapes.pages import EvalPage
+from ..shapes.system import EvalPage
 from ..shelf import EVALS
-from ..studio import StudioDep
-from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
 router = APIRouter(prefix="/evals", tags=["evals"], route_class=JsonRoute)
 

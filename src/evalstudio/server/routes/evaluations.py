@@ -1,4 +1,4 @@
-"""``/api/evaluations``: scoring what an agent already said."""
+"""``/api/evaluations`` and ``/api/feedback``: scoring recorded responses, and what people say of them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from fastapi import APIRouter, Query
 from ...evaluators.aggregate import Outcome
 from ...evaluators.records import EvaluationInput
 from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
-from ...storage.contract import Filters, Once
-from ..bodies import JsonRoute
+from ...storage.contract import Filters, IdempotencyKey
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep
+from ..middleware import JsonRoute
+from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep
 from ..shapes.base import Identity, Text
-from ..shapes.pages import EvaluationPage
 from ..shapes.scoring import (
     EvaluationResultJson,
     EvaluationSummary,
+    Feedback,
+    NewFeedback,
     Scored,
     ScoreMany,
     ScoreOne,
     ScoringConfig,
 )
-from ..studio import Studio, StudioDep
-from ..versions import OnceDep
+from ..shapes.system import EvaluationPage, FeedbackPage
 
 router = APIRouter(prefix="/evaluations", tags=["evaluations"], route_class=JsonRoute)
 
@@ -63,7 +63,7 @@ async def create_many(studio: StudioDep, body: ScoreMany, once: OnceDep) -> Scor
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def score(place: int, record: EvaluationInput) -> EvaluationResultJson:
-        own = Once(f"{once.key} {place}", once.fingerprint) if once else None
+        own = IdempotencyKey(f"{once.key} {place}", once.fingerprint) if once else None
         async with room:
             return await _score(studio, runner, record, own)
 
@@ -89,7 +89,7 @@ def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
 
 
 async def _score(
-    studio: Studio, runner: EvaluationRunner, record: EvaluationInput, once: Once | None
+    studio: Studio, runner: EvaluationRunner, record: EvaluationInput, once: IdempotencyKey | None
 ) -> EvaluationResultJson:
     """Score and keep; what was scored under the same key is not paid for again."""
     known = await studio.store.made_by(once) if once else None
@@ -97,3 +97,31 @@ async def _score(
         result: AggregatedEvaluationResult = await runner.run(record)
         known = await studio.store.save_evaluation(result, once=once)
     return cast(EvaluationResultJson, await studio.store.evaluation(known))
+
+
+feedback_router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
+
+
+@feedback_router.get("", operation_id="listFeedback", responses=refusals())
+async def list_feedback(
+    studio: StudioDep,
+    paging: PagingDep,
+    run_id: Annotated[Identity | None, Query(alias="runId")] = None,
+    evaluation_id: Annotated[Identity | None, Query(alias="evaluationId")] = None,
+) -> FeedbackPage:
+    """What was said, newest first; about one run or one evaluation if wished."""
+    page = await studio.store.feedback(
+        run_id=run_id, evaluation_id=evaluation_id, cursor=paging.cursor, limit=paging.limit
+    )
+    items = [Feedback.model_validate(item) for item in page.items]
+    return FeedbackPage.model_construct(items=items, cursor=page.cursor)
+
+
+@feedback_router.post("", operation_id="createFeedback", status_code=201, responses=refusals(404, 413, 415))
+async def create_feedback(studio: StudioDep, body: NewFeedback, once: OnceDep) -> Feedback:
+    """Say something about a run or an evaluation."""
+    said = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"run_id", "evaluation_id"})
+    kept = await studio.store.add_feedback(
+        said, run_id=body.run_id, evaluation_id=body.evaluation_id, once=once
+    )
+    return Feedback.model_validate(kept)

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
-from ..bodies import JsonRoute
 from ..errors import refusals
-from ..hub import Wanted
+from ..events import EventFilter, EventStream
+from ..middleware import JsonRoute
+from ..requests import StudioDep
 from ..shapes.base import Identity
 from ..shapes.system import EventJson
-from ..streaming import EventStream
-from ..studio import StudioDep
 
 router = APIRouter(tags=["events"], route_class=JsonRoute)
 
@@ -52,4 +51,4 @@ async def stream(
 ) -> EventStream:
     """Follow executions and runs. Whoever comes back with Last-Event-ID misses nothing."""
     begin = last_event_id if last_event_id is not None else after
-    return EventStream(studio.hub.listen(begin, Wanted(execution_id, run_id)))
+    return EventStream(studio.hub.listen(begin, EventFilter(execution_id, run_id)))

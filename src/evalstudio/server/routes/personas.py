@@ -7,14 +7,12 @@ from fastapi import APIRouter, Response
 from ...conversation.definitions import Persona
 from ...project.entities import StoredPersona
 from ...storage.contract import Filters
-from ..bodies import JsonRoute
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep, TextQuery
+from ..middleware import JsonRoute
+from ..requests import ETAG, IfMatch, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery, set_etag
 from ..shapes.base import Identity
-from ..shapes.pages import PersonaPage
+from ..shapes.system import PersonaPage
 from ..shelf import PERSONAS
-from ..studio import StudioDep
-from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
 router = APIRouter(prefix="/personas", tags=["personas"], route_class=JsonRoute)
 

@@ -1,27 +1,124 @@
-"""``/api/runs``: single conversations, from queued to completed."""
+"""``/api/executions`` and ``/api/runs``: evals at work, and single conversations."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query
 
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.aggregate import Outcome
-from ...execution.starting import start_execution
-from ...project.entities import Connector, Run, RunStatus
+from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution
+from ...project.entities import (
+    Connector,
+    Execution,
+    ExecutionStatus,
+    Run,
+    RunStatus,
+    StoredConnector,
+    StoredEval,
+)
 from ...project.secrets import masked
 from ...storage.contract import Filters
-from ..bodies import JsonRoute
+from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
-from ..paging import PagingDep, PeriodDep, TextQuery
+from ..middleware import JsonRoute
+from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
 from ..rescoring import rescore
 from ..shapes.base import Identity, Text
-from ..shapes.pages import RunPage
-from ..shapes.running import Affected, Rescored, RunDefinitions, RunDetail, StartedRuns, StartRun, detail_of
-from ..studio import StudioDep
-from ..trying import order_for
-from ..versions import OnceDep
+from ..shapes.runs import (
+    Affected,
+    Rescored,
+    RunDefinitions,
+    RunDetail,
+    StartedRuns,
+    StartExecution,
+    StartRun,
+    detail_of,
+)
+from ..shapes.system import ExecutionPage, RunPage
+from ..trying import trial_request
+
+executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
+
+
+@executions_router.get("", operation_id="listExecutions", responses=refusals())
+async def list_executions(
+    studio: StudioDep,
+    paging: PagingDep,
+    period: PeriodDep,
+    eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
+    status: ExecutionStatus | None = None,
+    text: TextQuery = None,
+) -> ExecutionPage:
+    """Executions, newest first."""
+    filters = Filters(eval_id=eval_id, status=status, since=period.since, until=period.until, text=text)
+    page = await studio.store.executions(filters, cursor=paging.cursor, limit=paging.limit)
+    return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
+
+
+@executions_router.post(
+    "", operation_id="startExecution", status_code=201, responses=refusals(404, 409, 413, 415)
+)
+async def start_eval(studio: StudioDep, body: StartExecution, once: OnceDep) -> Execution:
+    """Start an eval. All of its runs are checked before any is queued."""
+    wanted = cast(StoredEval, await studio.store.get("eval", body.eval_id))
+    order = await _order(studio, wanted, body)
+    return await start_execution(studio.workspace, order, once=once)
+
+
+async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> ExecutionRequest:
+    order = await request_for(studio.workspace, wanted, repetitions=body.repetitions)
+    if body.scenario_ids is not None:
+        known = {scenario.id: scenario for scenario in order.scenarios}
+        for one in body.scenario_ids:
+            if one not in known:
+                raise ApiError(422, f'scenarioIds: the eval has no scenario "{one}"')
+        order = replace(order, scenarios=[known[one] for one in dict.fromkeys(body.scenario_ids)])
+    if body.connector_ids is not None:
+        chosen = [await _connector(studio, one) for one in dict.fromkeys(body.connector_ids)]
+        order = replace(order, connectors=chosen)
+    if body.last_failed:
+        order = await only_failed(studio.store, order)
+    return replace(order, trigger=body.trigger, labels=body.labels)
+
+
+async def _connector(studio: Studio, wanted: str) -> StoredConnector:
+    try:
+        return cast(StoredConnector, await studio.store.get("connector", wanted))
+    except NotFound as error:
+        raise ApiError(422, f"connectorIds: {error}") from None
+
+
+@executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))
+async def get_execution(studio: StudioDep, id: Identity) -> Execution:  # noqa: A002
+    """One execution with its counts."""
+    return await studio.store.execution(id)
+
+
+@executions_router.delete(
+    "/{id}", operation_id="deleteExecution", status_code=204, responses=refusals(404, 409)
+)
+async def delete_execution(studio: StudioDep, id: Identity) -> None:  # noqa: A002
+    """Delete an execution with all of its runs; what is still running is cancelled."""
+    await studio.store.execution(id)
+    await studio.store.delete_execution(id)
+
+
+@executions_router.post("/{id}/cancel", operation_id="cancelExecution", responses=refusals(404))
+async def cancel_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+    """Cancel what is still queued or running."""
+    await studio.store.execution(id)
+    return Affected(count=await studio.store.cancel(execution_id=id))
+
+
+@executions_router.post("/{id}/retry", operation_id="retryExecution", responses=refusals(404))
+async def retry_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+    """Queue its errored runs again."""
+    await studio.store.execution(id)
+    return Affected(count=await studio.store.retry(execution_id=id))
+
 
 router = APIRouter(prefix="/runs", tags=["runs"], route_class=JsonRoute)
 
@@ -67,16 +164,16 @@ async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -
 
 
 @router.post("", operation_id="startRun", status_code=201, responses=refusals(404, 409, 413, 415))
-async def start(studio: StudioDep, body: StartRun, once: OnceDep) -> StartedRuns:
+async def start_run(studio: StudioDep, body: StartRun, once: OnceDep) -> StartedRuns:
     """Try one scenario against one connector, as a playground."""
-    order = await order_for(studio, body)
+    order = await trial_request(studio, body)
     execution = await start_execution(studio.workspace, order, once=once)
     page = await studio.store.runs(Filters(execution_id=execution.id), limit=_SHOWN_RUNS)
     return StartedRuns.model_construct(execution=execution, runs=page.items)
 
 
 @router.get("/{id}", operation_id="getRun", responses=refusals(404))
-async def get(studio: StudioDep, id: Identity, attempt: Attempt = None) -> RunDetail:  # noqa: A002
+async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> RunDetail:  # noqa: A002
     """A run with all that was said and its whole output."""
     return detail_of(await studio.store.run(id, attempt=attempt))
 
@@ -96,7 +193,7 @@ async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:  #
 
 
 @router.post("/{id}/retry", operation_id="retryRun", responses=refusals(404, 409))
-async def retry(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def retry_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
     """Queue an errored run again, as a new attempt."""
     run = await studio.store.run(id)
     count = await studio.store.retry(run_ids=[id])
@@ -110,7 +207,7 @@ def _stands(run: Run) -> str:
 
 
 @router.post("/{id}/cancel", operation_id="cancelRun", responses=refusals(404, 409))
-async def cancel(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def cancel_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
     """Cancel a run that is queued or running."""
     run = await studio.store.run(id)
     count = await studio.store.cancel(run_ids=[id])
@@ -126,7 +223,7 @@ async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:  # noqa: A00
 
 
 @router.delete("/{id}", operation_id="deleteRun", status_code=204, responses=refusals(404, 409))
-async def delete(studio: StudioDep, id: Identity) -> None:  # noqa: A002
+async def delete_run(studio: StudioDep, id: Identity) -> None:  # noqa: A002
     """Delete a run that is over."""
     run = await studio.store.run(id)
     if not await studio.store.delete_runs([id]):

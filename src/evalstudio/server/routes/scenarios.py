@@ -9,18 +9,15 @@ from fastapi import APIRouter, Query, Response
 from ...conversation.definitions import Persona, Scenario
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
-from ...project.cases import cases_of
 from ...project.entities import StoredScenario
+from ...project.validation import cases_of
 from ...storage.contract import Filters
-from ..bodies import JsonRoute
 from ..errors import refusals
-from ..paging import PagingDep, PeriodDep, TextQuery
+from ..middleware import JsonRoute
+from ..requests import ETAG, IfMatch, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery, set_etag
 from ..shapes.base import Identity, Text
-from ..shapes.calling import Prompt
-from ..shapes.pages import ScenarioPage
+from ..shapes.system import Prompt, ScenarioPage
 from ..shelf import SCENARIOS
-from ..studio import StudioDep
-from ..versions import ETAG, IfMatch, OnceDep, set_etag
 
 router = APIRouter(prefix="/scenarios", tags=["scenarios"], route_class=JsonRoute)
 

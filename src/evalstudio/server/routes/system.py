@@ -1,18 +1,32 @@
-"""The server itself: health, readiness, status, and logging in."""
+"""The server itself: health, status, logging in, and what is registered here."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Cookie, Header, Request, Response
 
+from ...llm.settings import LlmSettings, ModelError, find_access, origin
 from ...storage.contract import Filters
 from ...version import __version__
-from ..bodies import JsonRoute
 from ..errors import ApiError, refusals
-from ..sessions import COOKIE, LIFETIME, is_token, issue, shows_token
-from ..shapes.system import Credentials, Health, ProcessorStatus, Readiness, Session, Status
-from ..studio import StudioDep
+from ..middleware import JsonRoute
+from ..requests import StudioDep
+from ..security import COOKIE, LIFETIME, is_token, issue, shows_token
+from ..shapes.system import (
+    Credentials,
+    EvaluatorType,
+    Health,
+    LoadedPlugin,
+    ModelProvider,
+    Models,
+    ProcessorStatus,
+    Providers,
+    Readiness,
+    Session,
+    Status,
+)
 
 router = APIRouter(tags=["system"], route_class=JsonRoute)
 
@@ -87,3 +101,48 @@ async def log_in(studio: StudioDep, body: Credentials, request: Request, respons
 async def log_out(response: Response) -> None:
     """Put the cookie away."""
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+
+types_router = APIRouter(tags=["types"], route_class=JsonRoute)
+
+
+@types_router.get("/evaluator-types", operation_id="listEvaluatorTypes", responses=refusals())
+async def list_evaluator_types(studio: StudioDep) -> list[EvaluatorType]:
+    """Every kind of evaluator there is, built in or brought by a plugin."""
+    return [EvaluatorType.model_validate(one) for one in studio.workspace.registry.list_evaluator_types()]
+
+
+@types_router.get("/plugins", operation_id="listPlugins", responses=refusals())
+async def list_plugins(studio: StudioDep) -> list[LoadedPlugin]:
+    """The plugins that were loaded and what each brought, and those that could not be."""
+    workspace = studio.workspace
+    loaded = [LoadedPlugin.model_validate(one.to_json()) for one in workspace.registry.plugins]
+    broken = [LoadedPlugin(name=name, error=told) for name, told in workspace.plugin_problems.items()]
+    return [*loaded, *broken]
+
+
+@types_router.get("/llm/providers", operation_id="listModelProviders", responses=refusals())
+async def list_providers(studio: StudioDep) -> Providers:
+    """The model providers of the config file and which model plays which part; never a key."""
+    settings = studio.workspace.config.llm_settings
+    if settings is None:
+        return Providers(items=[], models=None)
+    names = dict.fromkeys([settings.provider, *settings.providers])
+    return Providers(
+        items=[_provider(settings, name) for name in names],
+        models=Models.model_validate(settings.models.model_dump()),
+    )
+
+
+def _provider(settings: LlmSettings, name: str) -> ModelProvider:
+    given = settings.access(name).base_url
+    has_key = False
+    with suppress(ModelError):
+        find_access(settings, name)
+        has_key = True
+    return ModelProvider(
+        name=name,
+        address=origin(given) if given else None,
+        is_default=name == settings.provider,
+        has_key=has_key,
+    )

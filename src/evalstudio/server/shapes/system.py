@@ -1,4 +1,4 @@
-"""What the server says about itself and about what is registered."""
+"""What all shapes share, pages of lists, calling an agent by hand, and the server itself."""
 
 from __future__ import annotations
 
@@ -7,8 +7,51 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from ...evaluators.contract import Gate, Kind
-from ...project.entities import Moment
-from .base import Shape
+from ...messages import Message, TokensUsage
+from ...project.entities import (
+    Execution,
+    Moment,
+    RunSummary,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+)
+from .base import PageOf, Shape
+from .scoring import EvaluationSummary, Feedback
+
+
+class ConnectorTest(Shape):
+    """What testing a connector found."""
+
+    success: bool
+    latency_ms: float
+    response: str | None = Field(default=None, description="What the agent said")
+    error: str | None = None
+
+
+class Invocation(Shape):
+    """What to say to the agent."""
+
+    messages: list[Message] = Field(
+        min_length=1, max_length=1000, examples=[[{"role": "user", "content": "Hello"}]]
+    )
+
+
+class InvocationResult(Shape):
+    """What the agent added."""
+
+    success: bool
+    latency_ms: float
+    messages: list[Message] = Field(default_factory=list[Message])
+    tokens_usage: TokensUsage | None = None
+    error: str | None = None
+
+
+class Prompt(Shape):
+    """What the simulated user is told about itself."""
+
+    prompt: str
 
 
 class EvaluatorType(Shape):
@@ -123,3 +166,35 @@ class EventJson(Shape):
     run_id: str | None
     at: Moment
     body: dict[str, Any]
+
+
+class PersonaPage(PageOf[StoredPersona]):
+    """Personas, newest first."""
+
+
+class ScenarioPage(PageOf[StoredScenario]):
+    """Scenarios, newest first."""
+
+
+class ConnectorPage(PageOf[StoredConnector]):
+    """Connectors, newest first; secrets masked."""
+
+
+class EvalPage(PageOf[StoredEval]):
+    """Evals, newest first."""
+
+
+class ExecutionPage(PageOf[Execution]):
+    """Executions, newest first."""
+
+
+class RunPage(PageOf[RunSummary]):
+    """Runs without what was said, newest first."""
+
+
+class EvaluationPage(PageOf[EvaluationSummary]):
+    """Recorded evaluations in short, newest first."""
+
+
+class FeedbackPage(PageOf[Feedback]):
+    """What people said, newest first."""

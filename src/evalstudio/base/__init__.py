@@ -1,0 +1,1 @@
+"""Plumbing without product words: files, paths, schemas, JSON text, threads, retries, references."""

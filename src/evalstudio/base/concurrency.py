@@ -1,0 +1,92 @@
+"""Threads for blocking functions, and async functions called from plain code.
+
+The threads are never joined: a function that hangs costs its thread, not the program's exit, and a new
+thread takes its place up to a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+_MOST_THREADS = 64
+_Job = tuple[Callable[[], Any], asyncio.Future[Any], asyncio.AbstractEventLoop]
+
+
+class DaemonPool:
+    def __init__(self, most: int = _MOST_THREADS) -> None:
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads = 0
+        self._most = most
+
+    def run(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Call the function in a thread; the future belongs to the running loop."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        with self._lock:
+            if self._idle > 0:
+                self._idle -= 1
+            elif self._threads < self._most:
+                self._threads += 1
+                threading.Thread(target=self._work, name="evalstudio-worker", daemon=True).start()
+        self._jobs.put((function, future, loop))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            function, future, loop = self._jobs.get()
+            outcome: tuple[Any, BaseException | None]
+            try:
+                outcome = (function(), None)
+            except BaseException as error:
+                outcome = (None, error)
+            with self._lock:
+                self._idle += 1
+            # The loop may be gone by the time a slow function returns.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_resolve, future, *outcome)
+
+
+def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration):
+        future.set_exception(error)
+    else:
+        future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+blocking = DaemonPool()
+
+T = TypeVar("T")
+
+
+def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end; in a thread of its own where a loop is running (notebooks)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(make()))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=work, name="evalstudio-sync", daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]

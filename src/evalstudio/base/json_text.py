@@ -1,0 +1,107 @@
+"""JSON text of whatever an agent or a caller came up with: an odd value costs its own place only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AnySet
+from datetime import UTC, datetime
+from typing import Any, Protocol, cast
+
+import orjson
+
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
+_DEEPEST = 200
+
+
+class HasJson(Protocol):
+    """What says itself how it is written as JSON."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def json_bytes(value: object, *, sort_keys: bool = False) -> bytes:
+    """Compact JSON. NaN is null, functions vanish, what JSON cannot hold becomes its ``str``.
+
+    The common case is one call; odd values are brought into shape on a second try.
+    """
+    options = _OPTIONS | orjson.OPT_SORT_KEYS if sort_keys else _OPTIONS
+    try:
+        return orjson.dumps(value, default=_plain, option=options)
+    except (TypeError, RecursionError):
+        return orjson.dumps(_clean(value, 0), default=str, option=options)
+
+
+def json_text(value: object, *, sort_keys: bool = False) -> str:
+    """``json_bytes`` as text."""
+    return json_bytes(value, sort_keys=sort_keys).decode()
+
+
+def json_line(result: HasJson | Mapping[str, Any]) -> bytes:
+    """One result as a line of its own."""
+    return json_bytes(dict(result) if isinstance(result, Mapping) else result.to_json()) + b"\n"
+
+
+def clean_text(text: str) -> str:
+    """Text without what databases refuse: NUL and halves of surrogate pairs."""
+    return _whole(text.replace("\x00", "\ufffd") if "\x00" in text else text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return _iso(value)
+    if callable(value):
+        raise TypeError("a function has no place in JSON")
+    if isinstance(value, AnySet):
+        return list(cast(AnySet[Any], value))
+    as_json = _json_of(value)
+    return str(value) if as_json is None else as_json
+
+
+def _json_of(value: object) -> object | None:
+    if isinstance(value, type):
+        return None
+    if callable(convert := getattr(value, "to_json", None)):
+        return convert()
+    convert = getattr(value, "model_dump", None)
+    return convert(exclude_none=True) if callable(convert) else None
+
+
+def _iso(moment: datetime) -> str:
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _clean(value: Any, depth: int) -> Any:
+    """The same value in what JSON can hold; the deepest parts become an ellipsis."""
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        items = cast(Mapping[Any, Any], value).items()
+        return {_key(key): _clean(item, depth + 1) for key, item in items if not callable(item)}
+    if isinstance(value, list | tuple | AnySet):
+        return [_clean(item, depth + 1) for item in cast(Sequence[Any], value) if not callable(item)]
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, datetime):
+        return _iso(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    as_json = _json_of(value)
+    return value if as_json is None else _clean(as_json, depth + 1)
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return _whole(key)
+    return json_text(key) if key is None or isinstance(key, bool | int | float) else _whole(str(key))
+
+
+def _whole(text: str) -> str:
+    """Text with the halves of surrogate pairs replaced, which no encoding can hold."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

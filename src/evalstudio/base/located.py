@@ -1,0 +1,309 @@
+"""YAML and JSON as plain data that knows the line of every part: a mistake is named by file and line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, cast
+
+import yaml
+
+from .files import ConfigError
+
+Place = tuple[str | int, ...]
+MOST_PARTS = 500_000
+DEEPEST = 100
+_LARGEST = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Plain data from a file, with the line each part of the file stands on."""
+
+    path: str
+    data: Any
+    lines: Mapping[Place, int] = field(default_factory=dict[Place, int], repr=False)
+    root: Place = ()
+
+    def at(self, place: Place = ()) -> str:
+        """``file:line`` of a place, or of the nearest part around it."""
+        whole = self.root + place
+        while whole and whole not in self.lines:
+            whole = whole[:-1]
+        line = self.lines.get(whole)
+        return f"{self.path}:{line}" if line else self.path
+
+    def part(self, place: Place) -> Located:
+        """One part of the data, its places counted from there."""
+        data = self.data
+        for step in place:
+            data = data[step]
+        return replace(self, data=data, root=self.root + place)
+
+
+def checked(value: Any, where: str) -> Any:
+    """A plain value, if it is one that can be kept as it is."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where}: a number must be finite")
+    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        raise ConfigError(f"{where}: this number is too large to be kept exactly; put it in quotes")
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{where}: holds half of a surrogate pair, which is not text") from None
+    return value
+
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PLAIN = re.compile(r"[-+0-9.eE]+|true|false|null")
+
+
+def parse_json(text: str, path: str, *, first_line: int = 1) -> Located:
+    """The data of a JSON text. ``first_line`` is where the text begins in its file."""
+    try:
+        data: Any = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        message = "the file is empty" if not text.strip() else error.msg
+        place = f"{path}:{error.lineno + first_line - 1}:{error.colno}"
+        raise ConfigError(f"{place}: not valid JSON: {message}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}:{first_line}: not valid JSON: {error}") from None
+    walk = _Walk(text, path, first_line)
+    walk.value(walk.after_space(0), data, ())
+    return Located(path, data, walk.lines)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+class _Walk:
+    """Goes through a text that is known to be JSON and notes the line of every part."""
+
+    def __init__(self, text: str, path: str, first_line: int) -> None:
+        self.lines: dict[Place, int] = {}
+        self._text, self._path, self._first = text, path, first_line
+        self._breaks = [found.start() for found in re.finditer("\n", text)]
+
+    def value(self, at: int, data: Any, place: Place) -> int:
+        """Note the value that begins here; answers where it ends."""
+        if len(place) > DEEPEST:
+            raise ConfigError(f"{self._where(at)}: nested too deeply")
+        self.lines[place] = self._line(at)
+        if len(self.lines) > MOST_PARTS:
+            raise ConfigError(f"{self._path}: holds more than {MOST_PARTS:,} values")
+        if isinstance(data, dict):
+            fields = cast(dict[str, Any], data)
+            seen: set[str] = set()
+            return self._items(at, "}", lambda at: self._field(at, fields, place, seen))
+        if isinstance(data, list):
+            items = cast(list[Any], data)
+            count = iter(range(len(items)))
+            return self._items(at, "]", lambda at: self._item(at, items, place, next(count)))
+        checked(data, self._where(at))
+        return self._end(_STRING if isinstance(data, str) else _PLAIN, at)
+
+    def _items(self, at: int, end: str, one: Callable[[int], int]) -> int:
+        at = self.after_space(at + 1)
+        while self._text[at] != end:
+            at = self.after_space(one(at))
+            if self._text[at] == ",":
+                at = self.after_space(at + 1)
+        return at + 1
+
+    def _field(self, at: int, fields: dict[str, Any], place: Place, seen: set[str]) -> int:
+        line, end = self._line(at), self._end(_STRING, at)
+        key: str = json.loads(self._text[at:end])
+        if key in seen:
+            raise ConfigError(f'{self._where(at)}: the key "{key}" is given twice')
+        seen.add(checked(key, self._where(at)))
+        colon = self.after_space(end)
+        end = self.value(self.after_space(colon + 1), fields[key], (*place, key))
+        self.lines[*place, key] = line
+        return end
+
+    def _item(self, at: int, items: list[Any], place: Place, number: int) -> int:
+        return self.value(at, items[number], (*place, number))
+
+    def after_space(self, at: int) -> int:
+        return self._end(_SPACE, at)
+
+    def _end(self, pattern: re.Pattern[str], at: int) -> int:
+        found = pattern.match(self._text, at)
+        assert found is not None, "the text was read as JSON before"
+        return found.end()
+
+    def _line(self, at: int) -> int:
+        return self._first + bisect_right(self._breaks, at - 1)
+
+    def _where(self, at: int) -> str:
+        return f"{self._path}:{self._line(at)}"
+
+
+# PyYAML says little of its own types. The parser in C is used where it is installed.
+_yaml: Any = yaml
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG = "tag:yaml.org,2002:"
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+PLAIN: dict[str, re.Pattern[str]] = {
+    "null": re.compile(r"(?:~|null|Null|NULL|)\Z"),
+    "bool": re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"),
+    "int": re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z|0x[0-9a-fA-F]+\Z|0o[0-7]+\Z"),
+    "float": re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"),
+}
+
+
+def parse_yaml(text: str, path: str) -> list[Located]:
+    """The documents of a YAML text; empty ones are left out."""
+    if found := _FORBIDDEN.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        code = f"{ord(found[0]):04x}"
+        raise ConfigError(f'{path}:{line}: holds the character U+{code.upper()}; write it as "\\u{code}"')
+    try:
+        documents = list(_Builder(path, _yaml.parse(text, _PARSER)).documents())
+    except ConfigError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError(_explained(error, text, path)) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    return [located for located in documents if located.data is not None]
+
+
+def _explained(error: yaml.MarkedYAMLError, text: str, path: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return f"{path}: not valid YAML: {error.problem or error.context}"
+    lines = text.split("\n")
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    indent = line[: len(line) - len(line.lstrip())]
+    message = "indent with spaces, not with tabs" if "\t" in indent else error.problem or error.context
+    return f"{path}:{mark.line + 1}:{mark.column + 1}: not valid YAML: {message}"
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Turns events into plain data, a document at a time."""
+
+    path: str
+    events: Iterator[Any]
+    lines: dict[Place, int] = field(default_factory=dict[Place, int])
+    anchors: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
+    parts: int = 0
+
+    def documents(self) -> Iterator[Located]:
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self.lines, self.anchors = {}, {}
+                data = self.value(next(self.events), ())
+                yield Located(self.path, data, self.lines)
+
+    def value(self, event: Any, place: Place) -> Any:
+        self.lines[place] = event.start_mark.line + 1
+        if len(place) > DEEPEST:
+            raise ConfigError(f"{self._where(event)}: nested too deeply")
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        before = self.parts
+        self._count(1)
+        if isinstance(event, yaml.MappingStartEvent):
+            data: Any = self._mapping(place)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            data = self._sequence(place)
+        else:
+            data = self._scalar(event)
+        if event.anchor:
+            self.anchors[event.anchor] = data, self.parts - before
+        return data
+
+    def _count(self, parts: int) -> None:
+        # Aliases of aliases can make a small file stand for an endless one.
+        self.parts += parts
+        if self.parts > MOST_PARTS:
+            raise ConfigError(f"{self.path}: stands for more than {MOST_PARTS:,} values")
+
+    def _alias(self, event: Any) -> Any:
+        if event.anchor not in self.anchors:
+            raise ConfigError(f"{self._where(event)}: *{event.anchor} has no &{event.anchor} before it")
+        data, parts = self.anchors[event.anchor]
+        self._count(parts)
+        return data
+
+    def _sequence(self, place: Place) -> list[Any]:
+        found: list[Any] = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            found.append(self.value(event, (*place, len(found))))
+        return found
+
+    def _mapping(self, place: Place) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key, line = self._key(event), event.start_mark.line + 1
+            if key in found:
+                raise ConfigError(f'{self.path}:{line}: the key "{key}" is given twice')
+            value = self.value(next(self.events), (*place, key))
+            if key == "<<" and not event.style:
+                merged = self._merged(event, value)
+            else:
+                found[key] = value
+            self.lines[*place, key] = line
+        return {**merged, **found}
+
+    def _key(self, event: Any) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise ConfigError(f"{self._where(event)}: a key must be a plain word")
+        return checked(event.value, self._where(event))
+
+    def _merged(self, event: Any, value: Any) -> dict[str, Any]:
+        """``<<: *base`` brings the keys of another mapping, or of several, the first of them winning."""
+        sources = cast(list[Any], value if isinstance(value, list) else [value])
+        found: dict[str, Any] = {}
+        for source in reversed(sources):
+            if not isinstance(source, dict):
+                raise ConfigError(f"{self._where(event)}: << takes a mapping or a list of them")
+            found |= cast(dict[str, Any], source)
+        return found
+
+    def _scalar(self, event: Any) -> Any:
+        tag: str | None = event.tag
+        if tag is None:
+            plain = not event.style and event.implicit[0]
+            tag = _TAG + _plain_kind(event.value) if plain else _TAG + "str"
+        try:
+            return checked(_read(tag, event.value), self._where(event))
+        except ConfigError:
+            raise
+        except ValueError as error:
+            raise ConfigError(f"{self._where(event)}: {error}") from None
+
+    def _where(self, event: Any) -> str:
+        return f"{self.path}:{event.start_mark.line + 1}"
+
+
+def _plain_kind(text: str) -> str:
+    return next((kind for kind, pattern in PLAIN.items() if pattern.match(text)), "str")
+
+
+def _read(tag: str, text: str) -> Any:
+    match tag.removeprefix(_TAG):
+        case "str" | "!":
+            return text
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text, 0)
+        case "float":
+            return float(text)
+        case _:
+            raise ValueError(f"the tag {tag} is not known here; leave it out")

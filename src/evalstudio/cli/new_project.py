@@ -1,0 +1,132 @@
+"""``evalstudio init`` and ``demo``: a project that runs at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import fail, print_json
+from .project import JsonOption, run_async
+
+_TEMPLATE = Path(__file__).parent.parent / "templates" / "starter"
+_CONFIG = "evalstudio.config.json"
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where; this folder by default.")] = Path(),
+    name: Annotated[str | None, typer.Option(help="The project's name; else the folder's.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a project that runs at once."""
+    files = _files(folder, name or folder.resolve().name or "project")
+    _refuse_to_overwrite(folder, files)
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise fail(f"{error.filename}: cannot be written ({error.strerror})") from None
+    run_async(_apply(folder))
+    if as_json:
+        print_json({"folder": str(folder), "files": [str(path) for path in files]})
+    else:
+        _print_next(folder, files)
+
+
+def _files(folder: Path, name: str) -> dict[Path, str]:
+    """What is written: path and text. A .gitignore that is there already stays as it is."""
+    found: dict[Path, str] = {}
+    for source in sorted(_TEMPLATE.rglob("*")):
+        if source.is_dir() or "__pycache__" in source.parts:
+            continue
+        relative = source.relative_to(_TEMPLATE)
+        path = folder / (".gitignore" if str(relative) == "gitignore" else relative)
+        if path.name == ".gitignore" and path.exists():
+            continue
+        text = source.read_text(encoding="utf-8")
+        found[path] = (
+            text.replace('"NAME"', json.dumps(name, ensure_ascii=False)) if path.name == _CONFIG else text
+        )
+    return found
+
+
+def _refuse_to_overwrite(folder: Path, files: dict[Path, str]) -> None:
+    from ..project.config import CONFIG_NAMES
+
+    if folder.exists() and not folder.is_dir():
+        raise fail(f"{folder} is a file; name a folder")
+    if there := [name for name in CONFIG_NAMES if (folder / name).exists()]:
+        raise fail(f"{folder / there[0]} is there already; this folder is a project")
+    if taken := [str(path) for path in files if path.exists()]:
+        raise fail(f"{', '.join(taken)} would be overwritten; name another folder")
+
+
+async def _apply(folder: Path) -> None:
+    from ..execution.definitions import apply_files
+    from ..execution.workspace import open_workspace
+
+    async with open_workspace(folder / _CONFIG) as workspace:
+        await apply_files(workspace, [folder / "evals"])
+
+
+def _print_next(folder: Path, files: dict[Path, str]) -> None:
+    typer.echo(f"A new project in {folder.resolve()}:\n")
+    for path in files:
+        typer.echo(f"  {path}")
+    if not any(path.name == ".gitignore" for path in files):
+        typer.echo("\nThere is a .gitignore already; add data/ to it.")
+    here = folder.resolve() == Path.cwd()
+    typer.echo("\nTry it:" + ("" if here else f"\n  cd {folder}"))
+    typer.echo("  evalstudio eval run")
+    typer.echo("\nThen put a call to your agent into plugins/agent.py, and what it must do into evals/.")
+
+
+def demo(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where to put the project; a temporary folder by default.")
+    ] = None,
+) -> None:
+    """Evaluate a bundled booking agent and find its planted bug."""
+    place = folder or Path(tempfile.mkdtemp(prefix="evalstudio-demo-"))
+    if folder is not None and folder.exists() and any(folder.iterdir()):
+        raise fail(f"{folder} is not empty; name a new folder")
+    source = Path(__file__).parent.parent / "templates" / "demo"
+    shutil.copytree(source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    typer.echo(
+        f"A booking agent with {len(list((place / 'evals').iterdir()))} file of scenarios, in {place}\n"
+    )
+    run_async(_run(place))
+    typer.echo(
+        "\nOne scenario fails, and rightly so: the agent says that the booking is cancelled, but its book "
+        "says it is not."
+        "\nWhat to try next:"
+        f"\n  cd {place}"
+        "\n  evalstudio run show last-failed      the transcript with the verdicts under each turn"
+        "\n  evalstudio serve --open              the same in the browser"
+        "\n  evalstudio eval run --repeat 5       everything five times over"
+        "\n  evalstudio evaluators list           what else can be checked"
+        "\n  $EDITOR booking.py                   mend _cancel(), then: evalstudio eval run --last-failed"
+    )
+
+
+async def _run(place: Path) -> None:
+    import asyncio
+
+    from ..execution.definitions import apply_files
+    from ..execution.processor import work_off
+    from ..execution.request import request_for, start_execution
+    from ..execution.workspace import open_workspace
+    from .eval_run import find_eval, report
+    from .project import LocalProject
+
+    async with open_workspace(place / "evalstudio.config.json") as workspace:
+        await apply_files(workspace, [place / "evals"])
+        order = await request_for(workspace, await find_eval(workspace.store, None))
+        execution = await start_execution(workspace, order)
+        done = await work_off(workspace, execution, stop=asyncio.Event())
+        await report(LocalProject(workspace), done, agent_errors_fail=False, as_json=False)

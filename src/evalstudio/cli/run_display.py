@@ -1,0 +1,269 @@
+"""Executions and runs in the terminal: tables, numbers with what they rest on, transcripts with verdicts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .output import print_table, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from ..messages import Message
+    from ..project.entities import Execution, Run, RunSummary, Turn
+    from ..reporting.statistics import ExecutionSummary, Rate
+
+_STYLES = {
+    "pass": "green",
+    "fail": "bold red",
+    "error": "magenta",
+    "pending": "dim",
+    "skipped": "dim",
+}
+_LONGEST_ARGUMENTS = 2_000
+
+
+def print_run(run: Run) -> None:
+    """Everything there is to know of a run. Verdicts are words; colour only repeats them."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    _print_heading(console, run)
+    for title, messages, turn in _turns(run):
+        console.print()
+        console.print(title, style="bold", markup=False)
+        console.print(_said(messages))
+        if turn is not None and (verdicts := [r for r in turn.evaluator_results if r["kind"] == "assertion"]):
+            console.print(_verdicts(verdicts))
+    console.print()
+    _print_tables(run)
+
+
+def _print_heading(console: Console, run: Run) -> None:
+    from rich.text import Text
+
+    from ..execution.processor import subject_of
+
+    outcome = run.result.outcome if run.result else run.status
+    heading = Text.assemble(
+        (printable(subject_of(run)), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
+    )
+    console.print(heading)
+    console.print(Text(" · ".join(_facts(run)), "dim"))
+    if run.result and run.result.reason:
+        console.print(Text(printable(f"Reason: {run.result.reason}")))
+    if run.error and (not run.result or run.error != run.result.reason):
+        console.print(Text(printable(f"Error: {run.error}"), _STYLES["error"]))
+
+
+def _facts(run: Run) -> Iterator[str]:
+    from .run_display import milliseconds
+
+    yield f"run {run.id}"
+    yield f"execution {run.execution_id}"
+    if run.repetition > 1:
+        yield f"repetition {run.repetition}"
+    if run.attempt > 1:
+        yield f"attempt {run.attempt}"
+    if run.started_at:
+        yield f"{run.started_at:%Y-%m-%d %H:%M:%S} UTC"
+    if run.latency_ms is not None:
+        yield milliseconds(run.latency_ms)
+    if run.total_tokens is not None:
+        yield f"{run.total_tokens:,} tokens"
+    if run.result and run.result.fault:
+        yield f"fault: {run.result.fault}"
+
+
+def _turns(run: Run) -> Iterator[tuple[str, Sequence[Message], Turn | None]]:
+    """The messages turn by turn; what no turn counts comes last."""
+    said = list(run.messages)
+    for turn in run.turns:
+        count: int = (turn.model_extra or {}).get("messageCount", 0)
+        yield _title(turn), said[:count], turn
+        del said[:count]
+    if said:
+        yield "Unfinished turn", said, None
+
+
+def _title(turn: Turn) -> str:
+    from .run_display import milliseconds
+
+    if turn.turn == 0:
+        return "Before"
+    more = [] if turn.latency_ms is None else [milliseconds(turn.latency_ms)]
+    if turn.tokens_usage:
+        more.append(f"{turn.tokens_usage.get('total_tokens', 0):,} tokens")
+    return f"Turn {turn.turn}" + (f" ({', '.join(more)})" if more else "")
+
+
+def _said(messages: Sequence[Message]) -> RenderableType:
+    from rich.text import Text
+
+    grid = _grid(2, 9)
+    for message in messages:
+        for place, line in enumerate(_lines(message)):
+            grid.add_row("", Text(printable(message.role) if place == 0 else "", "cyan"), line)
+    return grid
+
+
+def _lines(message: Message) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    calls = message.tool_calls or ()
+    if message.text or not calls:
+        yield Text(printable(message.text))
+    for call in calls:
+        arguments = call.function.arguments[:_LONGEST_ARGUMENTS]
+        yield Text.assemble("calls ", (printable(call.name), "bold"), " ", printable(arguments))
+
+
+def _verdicts(results: Sequence[Mapping[str, Any]]) -> RenderableType:
+    from rich.text import Text
+
+    grid = _grid(4, 7)
+    for result in results:
+        mark = mark_of(result)
+        grid.add_row("", Text(mark, _STYLES[mark]), Text(printable(f"{_named(result)}: {result['reason']}")))
+    return grid
+
+
+def _grid(indent: int, width: int) -> Any:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=indent - 1)
+    grid.add_column(min_width=width, no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def mark_of(result: Mapping[str, Any]) -> str:
+    """The verdict on one assertion, in a word."""
+    if result.get("error") is not None:
+        return "error"
+    if result.get("skipped"):
+        return "skipped"
+    if result.get("pending"):
+        return "pending"
+    return "pass" if result["success"] else "fail"
+
+
+def _named(result: Mapping[str, Any]) -> str:
+    criterion = result.get("criterionName")
+    return f"{result['name']} ({criterion})" if criterion else str(result["name"])
+
+
+def _print_tables(run: Run) -> None:
+    results: list[dict[str, Any]] = (run.output or {}).get("evaluatorResults") or []
+    assertions = [r for r in results if r["kind"] == "assertion"]
+    if assertions:
+        rows = [
+            (_named(r), r["gate"], mark_of(r), _number(r["value"]), str(r["turn"]), r["reason"])
+            for r in assertions
+        ]
+        print_table("Assertions", ("Assertion", "Gate", "Verdict", "Score", "Turn", "Reason"), rows)
+    metrics = [r for r in results if r["kind"] == "metric"]
+    if metrics:
+        print_table(
+            "Metrics",
+            ("Metric", "Value", "Last turn"),
+            [(_named(r), _value(r), r["reason"]) for r in metrics],
+        )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.4g}"
+
+
+def _value(result: Mapping[str, Any]) -> str:
+    if result.get("error") is not None:
+        return "error"
+    more: dict[str, Any] = result.get("metadata") or {}
+    return "missing" if more.get("missing") else _number(result["value"])
+
+
+_MOST_ROWS = 60
+
+
+def print_runs(runs: Sequence[RunSummary]) -> None:
+    """A row for every scenario, case, persona and connector; repetitions share one."""
+    from ..execution.processor import subject_of
+
+    groups: dict[str, list[RunSummary]] = defaultdict(list)
+    several = len({run.connector_name for run in runs}) > 1
+    for run in runs:
+        shown = run if several else run.model_copy(update={"connector_name": None})
+        groups[subject_of(shown)].append(run)
+    rows = [_run_row(subject, members) for subject, members in groups.items()]
+    if len(rows) > _MOST_ROWS:
+        rows.sort(key=lambda row: row[3] == "pass")
+    print_table("Runs", ("Scenario", "Turns", "Latency", "Result"), [row[:4] for row in rows[:_MOST_ROWS]])
+    if len(rows) > _MOST_ROWS:
+        typer.echo(f"and {len(rows) - _MOST_ROWS:,} more, shown by: evalstudio run list\n")
+    told = [(subject, reason) for subject, _, _, _, reason in rows[:_MOST_ROWS] if reason]
+    for subject, reason in told:
+        typer.echo(printable(f"{subject}\n    {reason}"))
+    if told:
+        typer.echo()
+
+
+def _run_row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
+    outcomes = [run.result.outcome if run.result else run.status for run in runs]
+    worst = next((o for o in ("fail", "error", "cancelled", "running", "queued") if o in outcomes), "pass")
+    result = worst if len(runs) == 1 else f"{outcomes.count('pass')} of {len(runs)} pass"
+    telling = next(
+        (run for run in runs if (run.result.outcome if run.result else run.status) == worst), runs[0]
+    )
+    latencies = [run.latency_ms for run in runs if run.latency_ms is not None]
+    latency = milliseconds(sum(latencies) / len(latencies)) if latencies else "-"
+    turns = "/".join(sorted({str(run.turn_count) for run in runs}))
+    reason = telling.result.reason if telling.result and worst != "pass" else ""
+    return subject, turns, latency, result, reason
+
+
+def milliseconds(value: float) -> str:
+    if value < 1:
+        return "<1 ms"
+    return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"
+
+
+def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
+    counts = summary.counts
+    faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.faults.items()))
+    errors = f"{counts['error']} errored" + (f" ({faults})" if faults else "")
+    parts = [f"{counts['pass']} passed", f"{counts['fail']} failed", errors]
+    if counts["cancelled"]:
+        parts.append(f"{counts['cancelled']} cancelled or not run")
+    runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
+    typer.echo(f"{runs}: {', '.join(parts)}")
+    typer.echo(f"pass rate: {rate_text(summary.of_scored)}{_beside(summary)}")
+    if summary.unasserted:
+        typer.echo(f"{summary.unasserted} passed with no assertions and are in no rate")
+    if summary.flaky:
+        typer.echo(f"flaky: {', '.join(summary.flaky)}")
+    if summary.slowest and summary.runs > 1:
+        slow = ", ".join(f"{subject} {milliseconds(latency)}" for subject, latency in summary.slowest)
+        typer.echo(f"slowest: {slow}")
+    if summary.with_tokens:
+        typer.echo(
+            f"agent tokens: {summary.tokens:,} (reported by {summary.with_tokens} of {summary.runs} runs)"
+        )
+    typer.echo(f"execution {execution.id}")
+
+
+def _beside(summary: ExecutionSummary) -> str:
+    """The other reading of the rate, where errors make them differ."""
+    if summary.of_scored == summary.of_attempted:
+        return ""
+    return f" of scored, {rate_text(summary.of_attempted)} of attempted"
+
+
+def rate_text(rate: Rate) -> str:
+    if rate.share is None:
+        return "- (0 runs)"
+    return f"{rate.share:.0%} ({rate.passed} of {rate.of}, 95% interval {rate.low:.0%}–{rate.high:.0%})"

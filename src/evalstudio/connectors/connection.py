@@ -1,0 +1,91 @@
+"""What a session prepares once for all its calls, and how patiently an agent is called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from .secrets import Redaction
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession, ClientTimeout
+
+
+@dataclass(slots=True, frozen=True)
+class CallPolicy:
+    """The limits of one call to an agent."""
+
+    timeout_seconds: float = 60.0
+    connect_seconds: float = 10.0
+    total_seconds: float = 180.0
+    max_response_bytes: int = 10_000_000
+    max_messages: int = 1_000
+    retries: int = 2
+    backoff_seconds: float = 0.5
+    longest_wait_seconds: float = 30.0
+    jitter: float = 0.25
+
+    @property
+    def whole_seconds(self) -> float:
+        """The time all attempts and waits may take together; never less than one attempt."""
+        return max(self.total_seconds, self.timeout_seconds)
+
+    def for_config(self, config: object) -> CallPolicy:
+        """The same with the limits a connector's config sets itself."""
+        names = ("timeout_seconds", "max_response_bytes")
+        own = {name: value for name in names if (value := getattr(config, name, None)) is not None}
+        return replace(self, **own) if own else self
+
+    def wait_before(self, retry: int, asked: float | None, chance: float) -> float:
+        """Seconds before a retry (from 1): as the agent asked, else doubling; spread by chance (0–1)."""
+        seconds = self.backoff_seconds * 2 ** (retry - 1) if asked is None else asked
+        return min(seconds * (1 + self.jitter * chance), self.longest_wait_seconds)
+
+
+@dataclass(slots=True)
+class AgentConnection:
+    """An open line to one agent. ``shown`` is its address without anything secret.
+
+    ``asked_at`` is when the call's first request was sent, ``heard_at`` when the last answer came in: the
+    agent's time, without the wait for our own loop. None means that nothing was sent yet.
+    """
+
+    http: ClientSession
+    timeout: ClientTimeout
+    headers: dict[str, str]
+    policy: CallPolicy = field(default_factory=CallPolicy)
+    shown: str = ""
+    redact: Redaction = field(default_factory=Redaction)
+    asked_at: float | None = None
+    heard_at: float = 0.0
+
+
+def is_temporary(status: int) -> bool:
+    """Whether a status says that the same call may succeed later."""
+    return status == 429 or status >= 500
+
+
+def retry_after(headers: Mapping[str, str] | None, now: datetime | None = None) -> float | None:
+    """The seconds a server asks to wait by ``Retry-After``, a number or an HTTP date."""
+    text = (headers or {}).get("Retry-After", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        return _until(text, now or datetime.now(UTC))
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _until(text: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())

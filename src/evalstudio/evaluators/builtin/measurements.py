@@ -1,0 +1,195 @@
+"""What invocations took, measured and budgeted: time, tokens, tool calls and the length of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ...base.paths import MISSING
+from ...messages import TokensUsage, ToolCall, tool_calls_of
+from ..contract import EvaluationResult, EvaluatorContext, Invocation, NotAvailable
+from ..definition import EvaluatorConfig, define_evaluator
+from .text import nfc
+
+
+def latency_of(ctx: EvaluatorContext[Any]) -> float | None:
+    """How long the last invocation took; ``None`` where nobody measured it, as in a record."""
+    invocation = ctx.last_invocation
+    invoked = bool(invocation.messages) and ctx.facts.given_response is MISSING
+    return invocation.latency_ms if invocation.latency_ms > 0 or invoked else None
+
+
+def tokens_of(invocations: Sequence[Invocation]) -> list[TokensUsage]:
+    """The token usage of the invocations that reported one."""
+    return [invocation.tokens_usage for invocation in invocations if invocation.tokens_usage is not None]
+
+
+def calls_of(invocations: Sequence[Invocation]) -> list[ToolCall]:
+    return [call for invocation in invocations for call in tool_calls_of(invocation.messages)]
+
+
+def budgeted(holds: bool, spent: str, allowed: str, **metadata: Any) -> EvaluationResult:
+    """What was spent beside what is allowed. A budget has no score: half of it is not half as good."""
+    reason = f"{spent} of {allowed}" if holds else f"{spent}, over the budget of {allowed}"
+    return EvaluationResult(holds, reason=reason, metadata=metadata)
+
+
+def unmeasured(reason: str, **metadata: Any) -> EvaluationResult:
+    """A measurement that could not be made: it shows as 0 and is left out of statistics."""
+    return EvaluationResult.measured(0, reason, **metadata, missing=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 tool call``, ``1,200 tool calls``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def milliseconds(number: float) -> str:
+    """``1,234.5 ms``: thousands apart, and no more digits than there are."""
+    return f"{number:,.2f}".rstrip("0").removesuffix(".") + " ms"
+
+
+class LatencyConfig(EvaluatorConfig):
+    """Nothing to set."""
+
+
+@define_evaluator(type="latency", kind="metric", reduce="max", auto=True, inline=True)
+def latency(ctx: EvaluatorContext[LatencyConfig]) -> EvaluationResult:
+    """The time the agent takes to answer, in milliseconds."""
+    spent = latency_of(ctx)
+    if spent is None:
+        return unmeasured("no latency was measured")
+    return EvaluationResult.measured(spent, milliseconds(spent))
+
+
+class LatencyBudgetConfig(EvaluatorConfig):
+    """The longest time allowed."""
+
+    max_ms: float = Field(
+        gt=0, allow_inf_nan=False, description="The most milliseconds one answer of the agent may take"
+    )
+
+
+@define_evaluator(type="latency-budget", inline=True)
+def latency_budget(ctx: EvaluatorContext[LatencyBudgetConfig]) -> EvaluationResult:
+    """The agent answers within the time allowed."""
+    spent = latency_of(ctx)
+    if spent is None:
+        raise NotAvailable("no latency was measured, so there is nothing to hold against maxMs")
+    allowed = ctx.config.max_ms
+    return budgeted(
+        spent <= allowed, milliseconds(spent), milliseconds(allowed), latencyMs=spent, maxMs=allowed
+    )
+
+
+class TokenUsageConfig(EvaluatorConfig):
+    """Which tokens to count."""
+
+    track: Literal["input", "output", "total"] = Field("total", description="Which tokens to count")
+
+
+@define_evaluator(type="token-usage", kind="metric", reduce="sum", auto=True, inline=True)
+def token_usage(ctx: EvaluatorContext[TokenUsageConfig]) -> EvaluationResult:
+    """The number of tokens the agent uses."""
+    usage = ctx.last_invocation.tokens_usage
+    track = ctx.config.track
+    if usage is None:
+        return unmeasured("the agent reported no token usage", track=track)
+    numbers = {"input": usage.input_tokens, "output": usage.output_tokens, "total": usage.total_tokens}
+    return EvaluationResult.measured(
+        numbers[track],
+        counted(numbers[track], f"{track} token"),
+        track=track,
+        inputTokens=usage.input_tokens,
+        outputTokens=usage.output_tokens,
+        totalTokens=usage.total_tokens,
+    )
+
+
+class TokenBudgetConfig(EvaluatorConfig):
+    """The most tokens allowed."""
+
+    max_tokens: int = Field(gt=0, description="The most tokens the agent may use, input and output together")
+    scope: Literal["turn", "run"] = Field(
+        "turn", description="Whether this is for each turn or the whole run"
+    )
+
+
+@define_evaluator(type="token-budget", inline=True)
+def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
+    """The agent uses no more tokens than allowed."""
+    config = ctx.config
+    invocations = [ctx.last_invocation] if config.scope == "turn" else ctx.invocations
+    usages = tokens_of(invocations)
+    if not usages:
+        raise NotAvailable("the agent reported no token usage, so there is nothing to hold against maxTokens")
+    spent = sum(usage.total_tokens for usage in usages)
+    allowed = config.max_tokens
+    result = budgeted(
+        spent <= allowed, counted(spent, "token"), counted(allowed, "token"), tokens=spent, maxTokens=allowed
+    )
+    if silent := len(invocations) - len(usages):
+        result.reason += f" ({counted(silent, 'turn')} of {len(invocations)} without token usage)"
+        result.metadata["turnsWithoutUsage"] = silent
+    return result
+
+
+class ToolCallCountConfig(EvaluatorConfig):
+    """Nothing to set."""
+
+
+@define_evaluator(type="tool-call-count", kind="metric", reduce="sum", inline=True)
+def tool_call_count(ctx: EvaluatorContext[ToolCallCountConfig]) -> EvaluationResult:
+    """The number of tool calls the agent makes."""
+    if not ctx.last_invocation.messages:
+        return unmeasured("no messages of the agent to count tool calls in", toolCallCount=0, toolNames=[])
+    names = [call.name for call in calls_of([ctx.last_invocation])]
+    listed = f": {', '.join(dict.fromkeys(names))}" if names else ""
+    reason = counted(len(names), "tool call") + listed
+    return EvaluationResult.measured(len(names), reason, toolCallCount=len(names), toolNames=names)
+
+
+class ToolCallBudgetConfig(EvaluatorConfig):
+    """The most tool calls allowed."""
+
+    max_calls: int = Field(ge=0, description="The most tool calls the agent may make over the whole run")
+
+
+@define_evaluator(type="tool-call-budget", inline=True)
+def tool_call_budget(ctx: EvaluatorContext[ToolCallBudgetConfig]) -> EvaluationResult:
+    """The agent makes no more tool calls than allowed."""
+    allowed = ctx.config.max_calls
+    calls = len(calls_of(ctx.invocations))
+    return budgeted(
+        calls <= allowed,
+        counted(calls, "tool call"),
+        counted(allowed, "tool call"),
+        toolCallCount=calls,
+        maxCalls=allowed,
+    )
+
+
+class ResponseLengthConfig(EvaluatorConfig):
+    """What to count."""
+
+    unit: Literal["characters", "words"] = Field("characters", description="What to count")
+
+
+@define_evaluator(type="response-length", kind="metric", inline=True)
+def response_length(ctx: EvaluatorContext[ResponseLengthConfig]) -> EvaluationResult:
+    """The length of the agent's answer, in characters or words."""
+    unit = ctx.config.unit
+    text = _answer(ctx)
+    if text is None:
+        return unmeasured("there is no text of the agent to measure", unit=unit)
+    length = len(nfc(text)) if unit == "characters" else len(text.split())
+    return EvaluationResult.measured(length, counted(length, unit.removesuffix("s")), unit=unit)
+
+
+def _answer(ctx: EvaluatorContext[ResponseLengthConfig]) -> str | None:
+    """The text of the answer; an agent that answered without words has said an empty text."""
+    text = ctx.text()
+    answered = ctx.facts.given_response is not MISSING or ctx.last_invocation.messages
+    return text if text or answered else None

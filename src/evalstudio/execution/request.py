@@ -1,0 +1,192 @@
+"""Starting an execution: an eval multiplied out into runs, all of them checked before any is queued."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from ..base.files import ConfigError
+from ..conversation.definitions import Case
+from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
+from ..project.validation import InvalidDefinition, check_connector, check_scenario
+from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
+from .processor import all_runs
+from .workspace import Workspace
+
+MOST_RUNS = 1_000_000
+YIELD_EVERY = 1_000
+_STORED = {"id", "created_at", "updated_at", "version"}
+_one_time: int = StoredEval.model_fields["repetitions"].default
+_messages: int = StoredScenario.model_fields["max_messages"].default
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRequest:
+    """What to run: scenarios against connectors, so many times."""
+
+    scenarios: Sequence[StoredScenario]
+    connectors: Sequence[StoredConnector]
+    repetitions: int = 1
+    eval: StoredEval | None = None
+    trigger: str = "cli"
+    labels: dict[str, Any] = field(default_factory=dict[str, Any])
+    only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
+
+
+async def request_for(
+    workspace: Workspace,
+    wanted: StoredEval,
+    *,
+    only: Sequence[str] = (),
+    connectors: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> ExecutionRequest:
+    """An order for an eval, narrowed to some of its scenarios or turned to other connectors by name."""
+    store = workspace.store
+    scenarios = [cast(StoredScenario, await store.get("scenario", one)) for one in wanted.scenario_ids]
+    if only:
+        scenarios = [_named(scenarios, name, "scenario of this eval") for name in only]
+    if connectors:
+        found = [cast("StoredConnector | None", await store.find("connector", name)) for name in connectors]
+        for name, connector in zip(connectors, found, strict=True):
+            if connector is None:
+                raise ConfigError(f'there is no connector called "{name}"')
+        chosen = [connector for connector in found if connector is not None]
+    else:
+        chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
+    usual = workspace.config.defaults.repetitions or 1
+    own = wanted.repetitions if wanted.repetitions != _one_time else usual
+    return ExecutionRequest(scenarios, chosen, repetitions or own, wanted)
+
+
+async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionRequest:
+    """The part of an order that did not pass in the last execution of its eval."""
+    assert request.eval is not None
+    name = request.eval.name
+    page = await records.executions(Filters(eval_id=request.eval.id), limit=1)
+    if not page.items:
+        raise ConfigError(f'"{name}" has not been run yet, so nothing has failed')
+    subjects = frozenset(
+        [
+            (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
+            async for run in all_runs(records, Filters(execution_id=page.items[0].id))
+            if run.result is None or run.result.outcome != "pass"
+        ]
+    )
+    if not subjects:
+        raise ConfigError(f'everything passed in the last execution of "{name}"; nothing to run again')
+    return replace(request, only_subjects=subjects)
+
+
+def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:
+    found = next((s for s in scenarios if s.name.casefold() == name.casefold()), None)
+    if found is None:
+        raise ConfigError(
+            f'there is no {what} called "{name}"; there are {", ".join(s.name for s in scenarios)}'
+        )
+    return found
+
+
+async def start_execution(
+    workspace: Workspace, request: ExecutionRequest, *, once: IdempotencyKey | None = None
+) -> Execution:
+    """Check every run of an order and queue them."""
+    runs: list[NewRun] = []
+    async for run in _runs(workspace, request):
+        runs.append(run)
+        if len(runs) % YIELD_EVERY == 0:
+            # A server has others to answer while it multiplies out a large eval.
+            await asyncio.sleep(0)
+    if not runs:
+        raise ConfigError("there is nothing to run")
+    execution = Execution(
+        eval_id=request.eval.id if request.eval else None,
+        eval_name=request.eval.name if request.eval else None,
+        trigger=request.trigger,
+        labels=request.labels,
+    )
+    return await workspace.store.enqueue(execution, runs, once=once)
+
+
+async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+    for connector in request.connectors:
+        try:
+            check_connector(connector, workspace.registry)
+        except InvalidDefinition as error:
+            raise ConfigError(f'connector "{connector.name}": {error}') from None
+    count = 0
+    for given in request.scenarios:
+        scenario = _with_defaults(given, workspace)
+        personas = [
+            cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
+        ]
+        try:
+            cases = check_scenario(
+                scenario,
+                workspace.registry,
+                workspace.folder,
+                personas=cast(Any, personas),
+                has_model=workspace.has_model,
+            )
+        except InvalidDefinition as error:
+            raise ConfigError(f'scenario "{scenario.name}": {error}') from None
+        for run in _multiplied(scenario, cases, personas, request):
+            count += 1
+            if count > MOST_RUNS:
+                raise ConfigError(f"this would be more than {MOST_RUNS:,} runs; run less at once")
+            yield run
+
+
+def _with_defaults(scenario: StoredScenario, workspace: Workspace) -> StoredScenario:
+    """A scenario that says nothing of its length takes the project's."""
+    usual = workspace.config.defaults.max_messages
+    if usual is None or scenario.max_messages != _messages:
+        return scenario
+    return scenario.model_copy(update={"max_messages": usual})
+
+
+def _multiplied(
+    scenario: StoredScenario,
+    cases: Sequence[Case],
+    personas: Sequence[StoredPersona],
+    request: ExecutionRequest,
+) -> Iterator[NewRun]:
+    # Cases are rows of their own; a snapshot per scenario keeps them out, so that it is shared by all.
+    kept = Snapshot.of(scenario.model_dump(mode="json", by_alias=True, exclude=_STORED | {"cases"}))
+    voices = {p.id: Snapshot.of(p.model_dump(mode="json", by_alias=True, exclude=_STORED)) for p in personas}
+    for connector in request.connectors:
+        line = Snapshot.of(connector.model_dump(mode="json", by_alias=True, exclude=_STORED))
+        for persona in personas or [None]:
+            for number, case in enumerate(cases or [None], 1):
+                named = _case_json(case, number)
+                subject = (
+                    scenario.id,
+                    persona.id if persona else None,
+                    named and named["name"],
+                    connector.id,
+                )
+                if request.only_subjects is not None and subject not in request.only_subjects:
+                    continue
+                for repetition in range(1, request.repetitions + 1):
+                    yield NewRun(
+                        scenario=kept,
+                        connector=line,
+                        persona=voices[persona.id] if persona else None,
+                        scenario_id=scenario.id,
+                        scenario_name=scenario.name,
+                        persona_id=persona.id if persona else None,
+                        persona_name=persona.name if persona else None,
+                        connector_id=connector.id,
+                        connector_name=connector.name,
+                        case=named,
+                        repetition=repetition,
+                    )
+
+
+def _case_json(case: Case | None, number: int) -> dict[str, Any] | None:
+    if case is None:
+        return None
+    body = case.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {**body, "name": case.name or f"case {number}"}

@@ -1,0 +1,225 @@
+"""Live events: one reader of the database per process, fanned out to any number of streams."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import orjson
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ..project.entities import iso
+from ..storage.contract import Event, Store
+from ..storage.errors import StorageError
+
+log = logging.getLogger("evalstudio")
+
+HEARTBEAT_SECONDS = 15.0
+_QUEUED = 1000
+_PAGE = 500
+# Those who catch up read in small pages and few at a time: a crowd that comes back must fit into memory.
+_CATCH_UP_PAGE = 100
+_CATCHING_UP = 4
+_WAIT_SECONDS = 5.0
+_AFTER_FAILURE_SECONDS = 1.0
+
+HEARTBEAT = b": still here\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events a listener wants."""
+
+    execution_id: str | None = None
+    run_id: str | None = None
+
+    def matches(self, event: Event) -> bool:
+        return (self.execution_id is None or event.execution_id == self.execution_id) and (
+            self.run_id is None or event.run_id == self.run_id
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One client's place in the fan-out. ``lost`` is set once it could not keep up."""
+
+    wanted: EventFilter
+    queue: asyncio.Queue[tuple[int, bytes] | None] = field(
+        default_factory=lambda: asyncio.Queue[tuple[int, bytes] | None](_QUEUED + 1)
+    )
+    lost: bool = False
+
+    def offer(self, event: Event, frame: bytes) -> None:
+        if self.lost or not self.wanted.matches(event):
+            return
+        if self.queue.qsize() >= _QUEUED:
+            self.let_go()
+        else:
+            self.queue.put_nowait((event.id, frame))
+
+    def let_go(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self.queue.put_nowait(None)
+
+
+class EventHub:
+    """Reads events once and hands them to all listeners."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._listeners: set[Listener] = set()
+        self._reader: asyncio.Task[None] | None = None
+        self._catching_up = asyncio.Semaphore(_CATCHING_UP)
+        self._position = 0
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    async def listen(self, after: int | None, wanted: EventFilter) -> AsyncIterator[bytes]:
+        """Frames of events after an id, or from now on; heartbeats while nothing happens."""
+        newest = await self._store.last_event_id()
+        if after is None or after > newest:
+            # An id from the future belongs to another database.
+            after = newest
+        else:
+            async for number, frame in self._kept(after, wanted):
+                after = number
+                yield frame
+        await self._start(after)
+        listener = Listener(wanted)
+        self._listeners.add(listener)
+        try:
+            # What was told between the last page and this moment; later events are in the queue.
+            async for number, frame in self._kept(after, wanted, until=self._position):
+                after = number
+                yield frame
+            async for frame in _frames(listener, after):
+                yield frame
+        finally:
+            self._listeners.discard(listener)
+
+    async def close(self) -> None:
+        """Let everybody go; they come back when the server does."""
+        self._closed = True
+        for listener in self._listeners:
+            listener.let_go()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _kept(
+        self, after: int, wanted: EventFilter, until: int | None = None
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Frames of what the database holds after an id, up to another one."""
+        while until is None or after < until:
+            frames = await self._page(after, wanted)
+            for number, frame in frames:
+                if until is not None and number > until:
+                    return
+                yield number, frame
+            if len(frames) < _CATCH_UP_PAGE:
+                return
+            after = frames[-1][0]
+
+    async def _page(self, after: int, wanted: EventFilter) -> list[tuple[int, bytes]]:
+        async with self._catching_up:
+            events = await self._store.events(
+                after, execution_id=wanted.execution_id, run_id=wanted.run_id, limit=_CATCH_UP_PAGE
+            )
+            return [(event.id, frame_of(event)) for event in events]
+
+    async def _start(self, at: int) -> None:
+        if self._closed:
+            raise StorageError("The server is stopping.")
+        if self._reader is None or self._reader.done():
+            self._position = max(self._position, at)
+            self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while not self._closed:
+            try:
+                await self._store.wait_for_events(self._position, _WAIT_SECONDS)
+                events = await self._store.events(self._position, limit=_PAGE)
+            except StorageError as error:
+                log.warning("Events could not be read: %s", error)
+                await asyncio.sleep(_AFTER_FAILURE_SECONDS)
+                continue
+            for event in events:
+                frame = frame_of(event)
+                self._position = event.id
+                for listener in self._listeners:
+                    listener.offer(event, frame)
+
+
+async def _frames(listener: Listener, after: int) -> AsyncIterator[bytes]:
+    while True:
+        item: tuple[int, bytes] | None = (0, HEARTBEAT)
+        with suppress(TimeoutError):
+            item = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_SECONDS)
+        if item is None:
+            return
+        if item[0] == 0 or item[0] > after:
+            yield item[1]
+
+
+def frame_of(event: Event) -> bytes:
+    """An event as it goes over the wire."""
+    data = orjson.dumps(
+        {
+            "id": event.id,
+            "kind": event.kind,
+            "executionId": event.execution_id,
+            "runId": event.run_id,
+            "at": iso(event.at),
+            "body": event.body,
+        }
+    )
+    return b"id: %d\ndata: %s\n\n" % (event.id, data)
+
+
+SLOWEST_SECONDS = 20.0
+_RETRY = b"retry: 1000\n\n"
+
+
+class EventStream(Response):
+    """Sends frames as they come."""
+
+    media_type = "text/event-stream"
+    charset = "utf-8"
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(headers={"X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.ensure_future(self._send(send))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": _RETRY, "more_body": True})
+        # A client that reads nothing for this long is let go: it comes back with the last id it saw.
+        with suppress(TimeoutError, OSError):
+            async for frame in self._frames:
+                message = {"type": "http.response.body", "body": frame, "more_body": True}
+                await asyncio.wait_for(send(message), SLOWEST_SECONDS)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,209 @@
+"""Around every request: bounds on headers and bodies, a request id, safe headers, the access log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..project.secrets import MASK, may_hide
+from .errors import error_body, error_response
+from .policy import LARGEST_HEADERS
+
+access = logging.getLogger("evalstudio.access")
+log = logging.getLogger("evalstudio")
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LONGEST_PATH = 500
+CONTENT_POLICY = "; ".join(
+    [
+        "default-src 'self'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    ]
+)
+_HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class ResponseHeaders:
+    """The outermost layer; what goes wrong inside ends here as a plain error."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        status = 0
+        start = time.perf_counter()
+
+        async def enveloped(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _add_headers(MutableHeaders(scope=message), scope["path"], request_id)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, enveloped)
+        except Exception:
+            log.exception("Request %s failed", request_id)
+            if status:
+                raise
+            message = f"Something went wrong here; the log has more under {request_id}."
+            await error_response(500, message)(scope, receive, enveloped)
+        finally:
+            _log(scope, request_id, status, time.perf_counter() - start)
+
+
+def _request_id(scope: Scope) -> str:
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    text = given.decode("latin-1")
+    return text if _REQUEST_ID.fullmatch(text) else secrets.token_hex(8)
+
+
+def _add_headers(headers: MutableHeaders, path: str, request_id: str) -> None:
+    headers["X-Request-ID"] = request_id
+    for name, value in _HEADERS.items():
+        headers[name] = value
+    if path.startswith("/api"):
+        headers["Cache-Control"] = "no-store"
+
+
+def _log(scope: Scope, request_id: str, status: int, seconds: float) -> None:
+    if not access.isEnabledFor(logging.INFO):
+        return
+    client = scope.get("client")
+    line: dict[str, Any] = {
+        "method": scope["method"],
+        "path": scope["path"][:_LONGEST_PATH],
+        "query": shown_query(scope["query_string"].decode("latin-1"))[:_LONGEST_PATH],
+        "status": status or None,
+        "ms": round(seconds * 1000, 1),
+        "client": client[0] if client else None,
+        "requestId": request_id,
+    }
+    access.info(orjson.dumps(line, default=str).decode())
+
+
+def shown_query(query: str) -> str:
+    """The query with what may be secret masked."""
+    if not query:
+        return ""
+    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=None)
+    return urlencode([(name, MASK if may_hide(name) else value) for name, value in pairs], safe="*")
+
+
+STREAM = "/api/events"
+
+
+class Compression(GZipMiddleware):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == STREAM:
+            await self.app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+class BoundedBody:
+    """Stops reading a body that turns out larger than allowed, whatever its headers say."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._most:
+                raise HTTPException(413, f"The body is larger than {self._most:,} bytes.")
+            return message
+
+        await self._app(scope, bounded if scope["type"] == "http" else receive, send)
+
+
+class StrictRequest(Request):
+    """JSON as the standard has it: no NaN, no halves of characters, no endless nesting."""
+
+    async def json(self) -> Any:
+        return orjson.loads(await self.body())
+
+
+class JsonRoute(APIRoute):
+    """A route whose body is read strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+_SLACK = 65_536
+
+
+class BoundedHeaders(HttpToolsProtocol):
+    """Closes a connection whose headers never end; those merely too large get a proper answer later."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._unfinished = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._unfinished += len(data)
+        super().data_received(data)
+        if self._unfinished > LARGEST_HEADERS + _SLACK and not self.transport.is_closing():
+            self._refuse()
+
+    def on_headers_complete(self) -> None:
+        self._unfinished = -(2**62)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._unfinished = 0
+        super().on_message_complete()
+
+    def _refuse(self) -> None:
+        import orjson
+
+        body = orjson.dumps(error_body(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes."))
+        head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
+        self.transport.write(head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()

@@ -1,0 +1,138 @@
+"""Running the server: open the project, listen, work off the queue, and stop without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from ..connectors.http_pool import AddressCheck
+from ..execution.processor import ProcessorTask
+from ..execution.workspace import Workspace, open_workspace
+from ..project.config import ProjectConfig, find_config, read_config
+from .app import create_app
+from .events import EventHub
+from .middleware import BoundedHeaders
+from .policy import ServerPolicy, is_local, policy_for, public_only
+from .requests import Studio
+from .security import given_token, kept_token
+
+if TYPE_CHECKING:
+    from ..execution.workspace import Workspace
+
+log = logging.getLogger("evalstudio")
+
+_GRACE_SECONDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to run the server."""
+
+    host: str = "127.0.0.1"
+    port: int = 3000
+    web: bool = True
+    processor: bool = True
+
+
+class Server(uvicorn.Server):
+    """Lets listeners go before it waits for requests to end: streams never end by themselves."""
+
+    def __init__(self, config: uvicorn.Config, studio: Studio) -> None:
+        super().__init__(config)
+        self._studio = studio
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Stop when asked, and leave it at that: what is open must still be closed."""
+        loop = asyncio.get_running_loop()
+        with ExitStack() as handled:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                # Not in a thread other than the main one, where nobody sends signals to.
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self.handle_exit, number, None)
+                    handled.callback(loop.remove_signal_handler, number)
+            yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._studio.processing.ask_to_stop()
+        await self._studio.hub.close()
+        await super().shutdown(sockets)
+
+
+@asynccontextmanager
+async def open_studio(
+    config_path: Path | None, policy: ServerPolicy, *, processor: bool
+) -> AsyncGenerator[Studio]:
+    """The project behind a server. In token mode agents must have public addresses."""
+    check: AddressCheck | None = None
+    if policy.token_mode:
+        check = public_only(_config(config_path)[0].allowed_addresses)
+    async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
+        yield studio_of(workspace, policy, processor=processor)
+
+
+def studio_of(workspace: Workspace, policy: ServerPolicy, *, processor: bool) -> Studio:
+    return Studio(workspace, policy, EventHub(workspace.store), ProcessorTask(workspace, enabled=processor))
+
+
+def _config(config_path: Path | None) -> tuple[ProjectConfig, Path]:
+    path = config_path or find_config(Path.cwd())
+    return (read_config(path), path.resolve().parent) if path else (ProjectConfig(), Path.cwd())
+
+
+def settle_policy(config_path: Path | None, host: str, tell: Callable[[str], None]) -> ServerPolicy:
+    """The policy for a bind address; where a token is needed and none is given, one is made and told."""
+    config, folder = _config(config_path)
+    token = given_token()
+    if token is None and not is_local(host):
+        token, fresh = kept_token(folder)
+        where = folder / "data" / "server.token"
+        tell(f"Token: {token}" if fresh else f"The token is kept in {where}")
+    return policy_for(host, token, config.allowed_hosts)
+
+
+async def serve(config_path: Path | None, options: ServerOptions, tell: Callable[[str], None]) -> None:
+    """Serve until told to stop."""
+    policy = settle_policy(config_path, options.host, tell)
+    async with open_studio(config_path, policy, processor=options.processor) as studio:
+        server = make_server(studio, options)
+        for problem in studio.workspace.plugin_problems.values():
+            tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
+        tell(f"EvalStudio is at http://{_shown(options.host)}:{options.port}  (Ctrl-C stops it)")
+        await server.serve()
+
+
+def make_server(studio: Studio, options: ServerOptions) -> Server:
+    config = uvicorn.Config(
+        create_app(studio, web=options.web),
+        host=options.host,
+        port=options.port,
+        http=BoundedHeaders,
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_keep_alive=30,
+        lifespan="on",
+    )
+    return Server(config, studio)
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+log = logging.getLogger("evalstudio")

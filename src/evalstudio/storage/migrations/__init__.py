@@ -1,0 +1,99 @@
+"""Bringing a database to this version's schema: never down, never past what this version knows.
+
+The migrations are in ``versions``. Alembic is imported only when there is something to do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Connection, inspect, text
+
+from ..errors import SchemaMismatch
+from ..schema import HEAD
+
+_FOLDER = Path(__file__).parent
+_MIGRATING_LOCK = 0x65766C6D
+
+State = Literal["empty", "older", "current", "newer"]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStatus:
+    """Where a database stands against this version of the program."""
+
+    state: State
+    found: str | None
+    wanted: str = HEAD
+
+
+def schema_status(connection: Connection) -> SchemaStatus:
+    if not inspect(connection).has_table("alembic_version"):
+        return SchemaStatus("empty", None)
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if found is None:
+        return SchemaStatus("empty", None)
+    if found == HEAD:
+        return SchemaStatus("current", found)
+    return SchemaStatus("older" if found in _known_revisions() else "newer", found)
+
+
+def check_not_newer(status: SchemaStatus, where: str) -> None:
+    if status.state == "newer":
+        raise SchemaMismatch(
+            f"{where} was made by a newer version of evalstudio (schema {status.found}; this version knows "
+            f"{status.wanted}). Update evalstudio and try again."
+        )
+
+
+def upgrade(connection: Connection, to: str = HEAD) -> None:
+    """Apply the migrations that are missing, inside the caller's transaction."""
+    from alembic.runtime.environment import EnvironmentContext
+
+    script = _script()
+
+    def steps(revision: Any, _context: Any) -> Any:
+        return script._upgrade_revs(to, revision)  # pyright: ignore[reportPrivateUsage]
+
+    with EnvironmentContext(_config(), script, fn=steps, destination_rev=to) as environment:
+        environment.configure(connection=connection, transactional_ddl=True)
+        with environment.begin_transaction():
+            environment.run_migrations()
+
+
+def lock(connection: Connection) -> None:
+    """One process migrates at a time; on SQLite the transaction itself is the lock."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING_LOCK})
+
+
+def back_up(path: Path, found: str) -> Path:
+    """A whole copy of a SQLite file beside it, made while others may be using it."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    copy = path.with_name(f"{path.name}.backup-{found}-{stamp}")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy
+
+
+def _known_revisions() -> set[str]:
+    return {revision.revision for revision in _script().walk_revisions()}
+
+
+def _config() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    return config
+
+
+def _script() -> Any:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(_config())

@@ -1,0 +1,203 @@
+"""Cancelling, trying again and deleting runs, a bounded number per transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, delete, or_, select, union_all, update
+
+from .errors import InUse, NotFound
+from .rows import AnyRow
+from .schema import (
+    evaluations,
+    events,
+    executions,
+    feedback,
+    idempotency,
+    messages,
+    outputs,
+    runs,
+    snapshots,
+    turns,
+)
+from .transaction import COUNTED, Transaction, now_ms
+
+BATCH = 1000
+
+
+def which_runs(execution_id: str | None, run_ids: Sequence[str] | None) -> ColumnElement[bool]:
+    if (execution_id is None) == (run_ids is None):
+        raise ValueError("name an execution or runs, one of the two")
+    return runs.c.execution_id == execution_id if run_ids is None else runs.c.id.in_(run_ids)
+
+
+def begin_cancelling(unit: Transaction, execution_id: str) -> None:
+    """The execution as a whole is being cancelled, whatever becomes of single runs."""
+    unit.connection.execute(update(executions).where(executions.c.id == execution_id).values(cancelling=True))
+
+
+def cancel_some(unit: Transaction, which: ColumnElement[bool]) -> int:
+    """Cancel runs that wait or run. A worker learns of it from its next heartbeat or write."""
+    rows = unit.connection.execute(
+        select(runs.c.id, runs.c.execution_id, runs.c.status)
+        .where(which, runs.c.status.in_(("queued", "running")))
+        .order_by(runs.c.id)
+        .limit(BATCH)
+        .with_for_update()
+    ).all()
+    if not rows:
+        return 0
+    moment = now_ms()
+    unit.connection.execute(
+        update(runs)
+        .where(runs.c.id.in_([row.id for row in rows]))
+        .values(status="cancelled", lease_until=None, completed=moment, updated=moment)
+    )
+    for row in rows:
+        unit.add_event("run.cancelled", row.execution_id, row.id)
+    for (execution_id, status), number in Counter((row.execution_id, row.status) for row in rows).items():
+        unit.count(execution_id, cancelled=number, **{status: -number})
+    return len(rows)
+
+
+def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
+    """Queue errored runs again under the next attempt; no others."""
+    rows = unit.connection.execute(
+        select(runs.c.id, runs.c.execution_id, runs.c.attempt)
+        .where(which, runs.c.status == "error")
+        .order_by(runs.c.id)
+        .limit(BATCH)
+        .with_for_update()
+    ).all()
+    if not rows:
+        return 0
+    moment = now_ms()
+    forgotten = ("outcome", "fault", "score", "overall_score", "asserted", "reason", "error", "latency_ms")
+    reset = dict.fromkeys(
+        (*forgotten, "total_tokens", "thread_id", "worker_id", "lease_until", "started", "completed")
+    )
+    unit.connection.execute(
+        update(runs)
+        .where(runs.c.id.in_([row.id for row in rows]))
+        .values(
+            **reset,
+            status="queued",
+            attempt=runs.c.attempt + 1,
+            losses=0,
+            turn_count=0,
+            queued=moment,
+            updated=moment,
+        )
+    )
+    for row in rows:
+        unit.add_event(
+            "run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": "retried"}
+        )
+    affected = Counter(row.execution_id for row in rows)
+    for execution_id, number in affected.items():
+        unit.count(execution_id, errored=-number, queued=number)
+    unit.connection.execute(update(executions).where(executions.c.id.in_(affected)).values(cancelling=False))
+    unit.new_work = True
+    return len(rows)
+
+
+DELETE_BATCH = 500
+_DAY = 86_400_000
+_COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
+
+
+def hide_execution(unit: Transaction, wanted: str) -> None:
+    """The first step: nobody sees or works on it any more."""
+    changed = unit.connection.execute(
+        update(executions)
+        .where(executions.c.id == wanted)
+        .values(deleting=True, cancelling=True)
+        .returning(executions.c.id)
+    )
+    if changed.first() is None and not unit.again:
+        raise NotFound("execution", wanted)
+
+
+def delete_runs_of(unit: Transaction, execution_id: str) -> int:
+    """Some of the runs of a hidden execution; none left, and the execution goes too."""
+    query = select(runs.c.id).where(runs.c.execution_id == execution_id).limit(DELETE_BATCH)
+    # Locked first, so that no worker adds a turn to a run that is going.
+    ids = list(unit.connection.execute(query.with_for_update()).scalars())
+    if ids:
+        _delete_with_rows(unit, ids)
+    else:
+        unit.connection.execute(delete(executions).where(executions.c.id == execution_id))
+        unit.add_event("execution.deleted", execution_id)
+    return len(ids)
+
+
+def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
+    """Single runs, with the counts of their executions put right."""
+    rows = unit.connection.execute(
+        select(runs.c.id, runs.c.execution_id, runs.c.status, runs.c.outcome, runs.c.asserted)
+        .where(runs.c.id.in_(run_ids))
+        .with_for_update()
+    ).all()
+    for row in rows:
+        if row.status == "running":
+            raise InUse(f"Run {row.id} is being worked on. Cancel it first.")
+        unit.count(row.execution_id, total=-1, **{_counted_as(row): -1})
+        if row.outcome == "pass" and not row.asserted:
+            unit.count(row.execution_id, unasserted=-1)
+        unit.add_event("run.deleted", row.execution_id, row.id)
+    _delete_with_rows(unit, [row.id for row in rows])
+    return len(rows)
+
+
+def _counted_as(row: AnyRow) -> str:
+    status: str = row.status
+    return status if status in COUNTED else _COUNT_OF[row.outcome]
+
+
+def _delete_with_rows(unit: Transaction, ids: Sequence[str]) -> None:
+    for table in (messages, turns, outputs, feedback):
+        unit.connection.execute(delete(table).where(table.c.run_id.in_(ids)))
+    unit.connection.execute(delete(runs).where(runs.c.id.in_(ids)))
+
+
+def old_executions(unit: Transaction, before: int) -> list[str]:
+    """Executions that ended before a moment, and those whose deletion was interrupted."""
+    ended = executions.c.completed < before
+    over = executions.c.status.in_(("completed", "cancelled"))
+    query = select(executions.c.id).where(or_(ended & over, executions.c.deleting.is_(True)))
+    return list(unit.connection.execute(query.order_by(executions.c.id)).scalars())
+
+
+def delete_evaluations(unit: Transaction, before: int) -> int:
+    query = select(evaluations.c.id).where(evaluations.c.created < before)
+    ids = list(unit.connection.execute(query.order_by(evaluations.c.id).limit(DELETE_BATCH)).scalars())
+    unit.connection.execute(delete(feedback).where(feedback.c.evaluation_id.in_(ids)))
+    unit.connection.execute(delete(evaluations).where(evaluations.c.id.in_(ids)))
+    return len(ids)
+
+
+def delete_events(unit: Transaction, before: int) -> int:
+    """Old events from the oldest on, up to the first that is not old."""
+    rows = unit.connection.execute(
+        select(events.c.id, events.c.at).order_by(events.c.id).limit(DELETE_BATCH * 4)
+    ).all()
+    ids: list[int] = []
+    for row in rows:
+        if row.at >= before:
+            break
+        ids.append(row.id)
+    if ids:
+        unit.connection.execute(delete(events).where(events.c.id <= ids[-1]))
+    return len(ids)
+
+
+def delete_leftovers(unit: Transaction) -> None:
+    """Idempotency keys of yesterday, and snapshots that no run refers to."""
+    yesterday = now_ms() - _DAY
+    unit.connection.execute(delete(idempotency).where(idempotency.c.created < yesterday))
+    columns = (runs.c.scenario_snapshot, runs.c.persona_snapshot, runs.c.connector_snapshot)
+    needed = union_all(*(select(column).where(column.is_not(None)).distinct() for column in columns))
+    unit.connection.execute(
+        delete(snapshots).where(snapshots.c.used < yesterday, snapshots.c.hash.not_in(needed))
+    )
