@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from . import conversations, executions, scoring, server, startup, turns
-from .measuring import AgentConnection
+from .measuring import BenchmarkLine
 
-BENCHES: dict[str, Callable[[], AgentConnection | list[AgentConnection]]] = {
+BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
     "startup": startup.measure,
     "turns": turns.measure,
     "scoring": scoring.measure,

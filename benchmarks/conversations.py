@@ -25,7 +25,7 @@ from evalstudio.connectors.session import AgentSession
 from evalstudio.conversation.loop import converse, finished
 from evalstudio.conversation.preparation import Services, prepare
 
-from .measuring import ROUNDS, AgentConnection
+from .measuring import ROUNDS, BenchmarkLine
 
 CONVERSATIONS = 500
 AT_ONCE = 50
@@ -40,7 +40,7 @@ SCENARIO = {
 }
 
 
-def measure() -> list[AgentConnection]:
+def measure() -> list[BenchmarkLine]:
     with agent() as url:
         asyncio.run(_ours(url, 50))
         asyncio.run(_bare(url, 50))
@@ -50,14 +50,14 @@ def measure() -> list[AgentConnection]:
     cpu, floor_cpu, times_cpu = _medians([(ours[1], bare[1]) for ours, bare in rounds])
     turns = CONVERSATIONS * len(SCRIPT)
     return [
-        AgentConnection(
+        BenchmarkLine(
             f"{CONVERSATIONS} conversations, {AT_ONCE} at a time, wall",
             f"{wall:.2f} s",
             f"{floor_wall:.2f} s bare aiohttp",
             f"{times_wall:.2f} × of at most 1.3 ×",
             times_wall <= 1.3,
         ),
-        AgentConnection(
+        BenchmarkLine(
             "conversations, CPU per turn",
             f"{cpu / turns * 1e3:.2f} ms",
             f"{floor_cpu / turns * 1e3:.2f} ms bare aiohttp",

@@ -25,7 +25,7 @@ from evalstudio.project.entities import StoredEval
 from evalstudio.storage.contract import Filters
 
 from .conversations import agent
-from .measuring import ROUNDS, AgentConnection
+from .measuring import ROUNDS, BenchmarkLine
 
 RUNS = 400
 AT_ONCE = 50
@@ -33,7 +33,7 @@ SECONDS = 0.02
 QUESTION = "A table for two, please."
 
 
-def measure() -> list[AgentConnection]:
+def measure() -> list[BenchmarkLine]:
     with agent(SECONDS) as url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _project(folder / "ours", url)
@@ -48,14 +48,14 @@ def measure() -> list[AgentConnection]:
     ours, floor = (statistics.median(side) for side in walls)
     latency = statistics.median(latencies)
     return [
-        AgentConnection(
+        BenchmarkLine(
             f"{RUNS} runs, {AT_ONCE} at a time, everything stored",
             f"{ours:.2f} s",
             f"{floor:.2f} s bare aiohttp and SQLite",
             f"{ours / floor:.2f} × of at most 3 ×",
             ours <= 3 * floor,
         ),
-        AgentConnection(
+        BenchmarkLine(
             "latency reported for a 20 ms agent, median",
             f"{latency:.1f} ms",
             "20 ms",

@@ -11,7 +11,7 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class AgentConnection:
+class BenchmarkLine:
     """One line of the report: what was measured, against what, and whether it keeps its promise."""
 
     what: str

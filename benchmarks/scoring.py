@@ -14,7 +14,7 @@ import orjson
 
 from evalstudio.scoring.job import ScoringJob, score_dataset
 
-from .measuring import AgentConnection, interleaved
+from .measuring import BenchmarkLine, interleaved
 
 RECORDS = 10_000
 PLAN = """
@@ -45,7 +45,7 @@ def write_dataset(path: Path, records: int) -> None:
             file.write(orjson.dumps(row) + b"\n")
 
 
-def measure() -> list[AgentConnection]:
+def measure() -> list[BenchmarkLine]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dataset, plan = folder / "records.jsonl", folder / "plan.yaml"
@@ -56,8 +56,8 @@ def measure() -> list[AgentConnection]:
         return [_per_record(ours, floor), _second_worker(folder, plan)]
 
 
-def _per_record(ours: float, floor: float) -> AgentConnection:
-    return AgentConnection(
+def _per_record(ours: float, floor: float) -> BenchmarkLine:
+    return BenchmarkLine(
         "scoring, CPU per record, four fast evaluators",
         f"{ours / RECORDS * 1e6:.0f} µs",
         f"{floor / RECORDS * 1e6:.0f} µs plain loop",
@@ -66,7 +66,7 @@ def _per_record(ours: float, floor: float) -> AgentConnection:
     )
 
 
-def _second_worker(folder: Path, plan: Path) -> AgentConnection:
+def _second_worker(folder: Path, plan: Path) -> BenchmarkLine:
     """Wall time of one and of two workers; the time to start them is taken off by a tiny run."""
     dataset, tiny = folder / "many.jsonl", folder / "tiny.jsonl"
     write_dataset(dataset, RECORDS * 6)
@@ -77,7 +77,7 @@ def _second_worker(folder: Path, plan: Path) -> AgentConnection:
         start = min(_wall(tiny, plan, folder, workers) for _ in range(2))
         seconds[workers] = best - start
     gain = seconds[1] / seconds[2]
-    return AgentConnection(
+    return BenchmarkLine(
         "scoring, two workers beside one",
         f"{RECORDS * 6 / seconds[2]:,.0f} records/s",
         f"{RECORDS * 6 / seconds[1]:,.0f} records/s",

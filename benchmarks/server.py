@@ -18,14 +18,14 @@ from pathlib import Path
 
 from aiohttp import ClientSession, TCPConnector
 
-from evalstudio.evaluators.running import Finding
+from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.config import StorageSettings
-from evalstudio.project.entities import Execution, RunVerdict
-from evalstudio.storage.contract import NewRun, RunEnding, Snapshot, Store, TurnRecord
+from evalstudio.project.entities import Execution
+from evalstudio.storage.contract import NewRun, RunEnding, Snapshot, Store
 from evalstudio.storage.opening import open_store
 
-from .measuring import AgentConnection
+from .measuring import BenchmarkLine
 
 RUNS = 100_000
 PER_EXECUTION = 1000
@@ -35,7 +35,7 @@ TRIVIAL = "/api/health"
 _MAIN = "from evalstudio.cli import main; main()"
 
 
-def measure() -> list[AgentConnection]:
+def measure() -> list[BenchmarkLine]:
     with tempfile.TemporaryDirectory(prefix="evalstudio-bench-") as folder:
         config = Path(folder) / "evalstudio.config.json"
         config.write_text(json.dumps({"name": "bench"}))
@@ -71,11 +71,18 @@ async def _finish_all(store: Store) -> None:
         Message(role="assistant", content="It is booked. " * 20),
     ]
     result = Finding("regex", "Regex", "regex", "assertion", "eventually", True, 1.0, "found")
-    turn = TurnRecord(1, said, [result], 20.5, TokensUsage(total_tokens=7))
+    turn = Turn(
+        number=1,
+        user_message=said[0],
+        messages=said[1:],
+        results=[result],
+        latency_ms=20.5,
+        tokens_usage=TokensUsage(total_tokens=7),
+    )
     while claimed := await store.claim("bench", 500, 600):
         endings = [
             RunEnding(
-                RunVerdict(success=place % 10 > 0, outcome="pass" if place % 10 else "fail", score=1.0),
+                Verdict(success=place % 10 > 0, outcome="pass" if place % 10 else "fail", score=1.0),
                 {"messageCount": 2, "evaluatorResults": [result.to_json()]},
                 latency_ms=20.5,
                 tokens_usage=TokensUsage(total_tokens=7),
@@ -102,7 +109,7 @@ def _serving(config: Path) -> Generator[str]:
         server.wait(30)
 
 
-async def _load(url: str, run_ids: list[str]) -> list[AgentConnection]:
+async def _load(url: str, run_ids: list[str]) -> list[BenchmarkLine]:
     async with ClientSession(url, connector=TCPConnector(limit=IN_FLIGHT)) as http:
         await _ready(http)
         await _requests(http, run_ids, 300)
@@ -152,10 +159,10 @@ async def _requests(
     return times, wrong, number / (time.perf_counter() - begin)
 
 
-def _lines(times: dict[str, list[float]], wrong: int, per_second: float) -> list[AgentConnection]:
+def _lines(times: dict[str, list[float]], wrong: int, per_second: float) -> list[BenchmarkLine]:
     trivial = _p95(times.pop("trivial"))
     return [
-        AgentConnection(
+        BenchmarkLine(
             f"API, {RUNS:,} runs, {IN_FLIGHT} in flight: {kind}",
             f"p95 {_p95(found):.0f} ms, {per_second:.0f} answers/s",
             f"trivial endpoint p95 {trivial:.0f} ms",

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .measuring import ROUNDS, AgentConnection
+from .measuring import ROUNDS, BenchmarkLine
 
 BARE = """
 import typer
@@ -27,7 +27,7 @@ app()
 """
 
 
-def measure() -> AgentConnection:
+def measure() -> BenchmarkLine:
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE)
@@ -39,7 +39,7 @@ def measure() -> AgentConnection:
                 subprocess.run(command, check=True, capture_output=True)
                 times[place].append(time.perf_counter() - start)
     ours, floor = (statistics.median(part) for part in times)
-    return AgentConnection(
+    return BenchmarkLine(
         "evalstudio --help",
         f"{ours * 1000:.0f} ms",
         f"{floor * 1000:.0f} ms bare Typer",

@@ -16,7 +16,7 @@ from evalstudio.evaluators.running import run_turn
 from evalstudio.messages import Message
 from evalstudio.plugins import create_registry
 
-from .measuring import AgentConnection, interleaved
+from .measuring import BenchmarkLine, interleaved
 
 REPLY = json.dumps({"reference": "BK-12345", "note": "Your table for two is booked at eight. " * 12})
 GOLD = "Your table for two is booked at eight. " * 12 + "The reference is BK-12345."
@@ -25,7 +25,7 @@ KEYWORDS = ["table", "booked", "eight", "reference"]
 TURNS = 2000
 
 
-def measure() -> AgentConnection:
+def measure() -> BenchmarkLine:
     registry = create_registry()
 
     def use(kind: str, **config: object) -> Entry:
@@ -54,7 +54,7 @@ def measure() -> AgentConnection:
 
     ours, floor = interleaved(lambda: asyncio.run(engine()), _plain)
     per_turn, per_plain = ours / TURNS * 1e6, floor / TURNS * 1e6
-    return AgentConnection(
+    return BenchmarkLine(
         "engine per evaluated turn, four checks",
         f"{per_turn:.1f} µs",
         f"{per_plain:.1f} µs plain loop",

@@ -15,7 +15,7 @@ from evalstudio.conversation.definitions import Persona
 from evalstudio.conversation.library import run_scenario
 from evalstudio.conversation.results import RunResult
 from evalstudio.evaluators.builtin.prompts import MARK
-from evalstudio.evaluators.running import Finding
+from evalstudio.evaluators.results import Finding
 from evalstudio.messages import Message
 
 BOOKED = "Your table is booked, reference BK-12345."

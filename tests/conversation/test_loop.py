@@ -79,10 +79,10 @@ class TestTheEnd:
     async def test_the_limit_counts_user_messages_and_replies_but_no_seeds(self) -> None:
         seeds = [Message(role="user", content="before"), Message(role="assistant", content="yes?")]
         scenario = make(
-            name="s", messages=seeds, script=["a", "b", "c"], max_messages=5, evaluators=[regex("zzz")]
+            name="s", messages=seeds, script=["a", "b", "c"], max_messages=7, evaluators=[regex("zzz")]
         )
-        result = await run_scenario(scenario, echo)
-        assert (len(result.turns), result.message_count, result.ended_by) == (2, 4, "limit")
+        result = await run_scenario(scenario, lambda messages: ["One moment.", "Done."])
+        assert (len(result.turns), result.message_count, result.ended_by) == (2, 6, "limit")
         assert result.output()["maxMessagesReached"] is True
         assert result.outcome == "fail"
 

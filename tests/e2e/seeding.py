@@ -9,11 +9,11 @@ from typing import Any
 from tests.e2e.site import in_own_loop
 from tests.support.stored_runs import ending, new_run
 
-from evalstudio.evaluators.running import Finding
+from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.messages import Message, TokensUsage
-from evalstudio.project.entities import Execution, RunVerdict
-from evalstudio.storage.contract import ClaimedRun, RunEnding, Store, TurnRecord
+from evalstudio.project.entities import Execution
+from evalstudio.storage.contract import ClaimedRun, RunEnding, Store
 
 QUOTE = "your money is **already** on its way"
 _CLAIMED = 500
@@ -83,12 +83,12 @@ async def _end(store: Store, claimed: ClaimedRun, turns: int) -> None:
         "evaluatorResults": [result.to_json() for result in results],
         "metrics": {"tool-call-count": float(turns)},
     }
-    verdict = RunVerdict(success=False, outcome="fail", score=0.0, reason="no reference was given")
+    verdict = Verdict(outcome="fail", score=0.0, reason="no reference was given")
     last = _turn(turns, turns, [*results])
     await store.finish(claimed.lease, RunEnding(verdict, output, 320.0 * turns, last_turn=last))
 
 
-def _turn(number: int, turns: int, results: list[Finding] | None = None) -> TurnRecord:
+def _turn(number: int, turns: int, results: list[Finding] | None = None) -> Turn:
     said = [
         Message(role="user", content=f"Question {number}: where is my refund for order A-{1000 + number}?"),
         Message.model_validate(
@@ -109,7 +109,14 @@ def _turn(number: int, turns: int, results: list[Finding] | None = None) -> Turn
     ]
     found = results if results is not None else [_matched(number, turns), _measured(number)]
     usage = TokensUsage(input_tokens=120, output_tokens=30, total_tokens=150)
-    return TurnRecord(number, said, found, latency_ms=200 + 40 * (number % 7), tokens_usage=usage)
+    return Turn(
+        number=number,
+        user_message=said[0],
+        messages=said[1:],
+        results=found,
+        latency_ms=200 + 40 * (number % 7),
+        tokens_usage=usage,
+    )
 
 
 def _answer(number: int) -> str:

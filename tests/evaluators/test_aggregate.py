@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from evalstudio.evaluators.aggregate import (
     Decision,
     StopConditions,
-    Verdict,
     conclude,
     decide,
     due,
@@ -21,7 +20,7 @@ from evalstudio.evaluators.aggregate import (
 )
 from evalstudio.evaluators.contract import EvaluatorContext, Gate, Kind
 from evalstudio.evaluators.definition import Entry, define_evaluator, with_keys
-from evalstudio.evaluators.running import Finding
+from evalstudio.evaluators.results import Finding, Verdict
 
 
 def entry(key: str, gate: Gate = "always", kind: Kind = "assertion", reduce: Any = "last") -> Entry:
@@ -102,9 +101,9 @@ class TestDeciding:
         assert due([A, E, F], [[result(E, "pass")]]) == [A]
 
     def test_pending_marks_only_what_may_still_hold(self) -> None:
-        located = [result(E, "fail"), result(E, "fail", decisive=True), result(A, "fail"), result(E, "pass")]
-        mark_pending(located)
-        assert [r.pending for r in located] == [True, False, False, False]
+        marked = [result(E, "fail"), result(E, "fail", decisive=True), result(A, "fail"), result(E, "pass")]
+        mark_pending(marked)
+        assert [r.pending for r in marked] == [True, False, False, False]
 
 
 class TestConcluding:
@@ -205,10 +204,18 @@ class TestConcluding:
 
     def test_its_json_is_camel_case(self) -> None:
         turns = [[result(A, "pass", value=0.5, criterion_name="q", score=True)]]
-        shown = conclude([A], turns).to_json()
-        assert shown["evaluatorResults"][0]["criterionName"] == "q"
-        assert shown["evaluatorResults"][0]["durationMs"] == 0.0
-        assert shown["success"] is True
+        verdict = conclude([A], turns)
+        shown = verdict.evaluator_results[0].to_json()
+        assert (shown["criterionName"], shown["durationMs"]) == ("q", 0.0)
+        assert verdict.model_dump(by_alias=True) == {
+            "success": True,
+            "outcome": "pass",
+            "fault": None,
+            "score": 0.5,
+            "overallScore": None,
+            "reason": "All evaluators passed",
+            "asserted": True,
+        }
 
 
 # --- properties -------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ import pytest
 
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.json_schema import NotJson, find_json, json_schema, read_json
-from evalstudio.evaluators.running import Finding, run_entries
+from evalstudio.evaluators.results import Finding
+from evalstudio.evaluators.running import run_entries
 from evalstudio.testing import context
 
 BOOKING = {

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from evalstudio.evaluators.aggregate import Verdict, run_evaluators
+from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.keyword_coverage import keyword_coverage, split_keywords
 from evalstudio.evaluators.builtin.text import contains
 from evalstudio.evaluators.definition import InvalidConfig
+from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
 

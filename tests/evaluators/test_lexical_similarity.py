@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.evaluators.aggregate import Verdict, run_evaluators
+from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.lexical_similarity import LONGEST_TEXT, dice, lexical_similarity
 from evalstudio.evaluators.definition import InvalidConfig
+from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
 

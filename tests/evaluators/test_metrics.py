@@ -10,7 +10,8 @@ from evalstudio.evaluators.aggregate import conclude, run_evaluators
 from evalstudio.evaluators.builtin.measurements import latency, response_length, token_usage, tool_call_count
 from evalstudio.evaluators.contract import EvaluatorContext, TurnFacts
 from evalstudio.evaluators.definition import EvaluatorDefinition, InvalidConfig
-from evalstudio.evaluators.running import Finding, run_turn
+from evalstudio.evaluators.results import Finding
+from evalstudio.evaluators.running import run_turn
 from evalstudio.testing import context
 
 

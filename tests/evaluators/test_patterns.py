@@ -152,10 +152,10 @@ def test_large_patterns_with_lookaround_compile_within_bounds(pattern: str) -> N
 
 def test_a_match_that_runs_on_ends_with_a_clear_error() -> None:
     compiled = compile_pattern("(?=a)^(a+)+$")
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(PatternTimeout, match="pattern took longer than 1 s on this text"):
         compiled.search(LONG)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_a_match_that_runs_on_leaves_the_others_running() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from evalstudio.evaluators.aggregate import Verdict, run_evaluators
+from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.sentiment import EMOJI_SCORES, sentiment, sentiment_score, tokenize
 from evalstudio.evaluators.definition import InvalidConfig
+from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
 

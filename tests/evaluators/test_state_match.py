@@ -8,7 +8,8 @@ import pytest
 
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.state_match import state_match
-from evalstudio.evaluators.running import Finding, run_entries
+from evalstudio.evaluators.results import Finding
+from evalstudio.evaluators.running import run_entries
 from evalstudio.testing import context
 
 STATE = {"booking": {"id": 7, "room": {"beds": 2, "view": "sea"}, "guests": ["Ann", "Bo"]}, "paid": True}

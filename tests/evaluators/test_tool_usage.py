@@ -10,7 +10,8 @@ import pytest
 
 from evalstudio.configs import InvalidConfig
 from evalstudio.evaluators.builtin.tool_usage import tool_usage
-from evalstudio.evaluators.running import Finding, run_entries
+from evalstudio.evaluators.results import Finding
+from evalstudio.evaluators.running import run_entries
 from evalstudio.testing import context
 
 Call = tuple[str, Any]

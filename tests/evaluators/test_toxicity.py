@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalstudio.evaluators.aggregate import Verdict, run_evaluators
+from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.toxicity import toxicity
 from evalstudio.evaluators.definition import InvalidConfig
+from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
 

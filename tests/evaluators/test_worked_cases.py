@@ -13,7 +13,8 @@ import pytest
 from evalstudio.evaluators.contract import EvaluatorContext
 from evalstudio.evaluators.criteria import EvaluationCriteria, Excluded, normalize
 from evalstudio.evaluators.records import EvaluationInput, facts_of
-from evalstudio.evaluators.running import Finding, run_entries
+from evalstudio.evaluators.results import Finding
+from evalstudio.evaluators.running import run_entries
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "recorded_scoring.json").read_text())
 MODULES = {

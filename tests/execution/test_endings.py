@@ -164,11 +164,11 @@ async def test_every_ending_is_kept_whole(name: str, tmp_path: Path, storage: St
         assert run.result.fault == expected.get("fault")
         assert run.output is not None
         assert run.output.get("endedBy") == expected.get("endedBy")
-        assert [turn.turn for turn in run.turns] == list(range(1, expected["turns"] + 1))
+        assert [turn.number for turn in run.turns] == list(range(1, expected["turns"] + 1))
         assert run.turn_count == expected["turns"]
         assert "finalResults" not in run.output
         if "final" in expected:
-            assert [r["name"] for r in run.turns[-1].evaluator_results][-1] == expected["final"]
+            assert run.turns[-1].results[-1].name == expected["final"]
 
 
 async def test_a_cassette_without_the_answer_is_a_fault_of_the_system(
@@ -196,7 +196,7 @@ async def test_a_cassette_without_the_answer_is_a_fault_of_the_system(
     for run in runs:
         assert run.result is not None
         assert (run.result.outcome, run.result.fault) == ("error", "system")
-        assert [turn.turn for turn in run.turns] == [1, 2]
+        assert [turn.number for turn in run.turns] == [1, 2]
 
 
 async def run_to_end(

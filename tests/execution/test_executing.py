@@ -56,10 +56,10 @@ async def test_an_eval_runs_to_its_end_and_everything_is_kept(tmp_path: Path, st
         assert "the agent broke" in (whole.error or "")
         passed = await workspace.store.run(next(r.id for r in runs if r.scenario_name == "passes"))
         assert [m.text for m in passed.messages] == ["one", "echo: one", "two", "echo: two"]
-        assert [turn.turn for turn in passed.turns] == [1, 2]
+        assert [turn.number for turn in passed.turns] == [1, 2]
         assert passed.output is not None
         assert passed.output["messageCount"] == 4
-        assert {r["name"] for r in passed.output["evaluatorResults"]} >= {"regex", "latency"}
+        assert {r.name for r in passed.output["evaluatorResults"]} >= {"regex", "latency"}
 
 
 async def test_a_finished_turn_is_kept_before_the_next_begins(tmp_path: Path, storage: Storage) -> None:
@@ -159,11 +159,33 @@ def test_a_living_worker_is_not_taken_for_dead() -> None:
     assert has_died(f"{host}:999999999:abc")
 
 
-async def test_a_project_has_its_own_defaults(tmp_path: Path, storage: Storage) -> None:
-    defaults = {"repetitions": 2, "maxMessages": 2}
-    config = make_project(tmp_path, [scripted("s", "one", "two")], defaults=defaults, storage=storage())
+DEFAULTS = {"repetitions": 3, "maxMessages": 4}
+LONG = [f"message {number}" for number in range(1, 6)]
+
+
+async def turn_counts(
+    folder: Path, scenario: dict[str, Any], storage: Storage, **eval_fields: Any
+) -> list[int]:
+    config = make_project(folder, [scenario], defaults=DEFAULTS, storage=storage(), **eval_fields)
     async with open_workspace(config) as workspace:
-        execution = await start(workspace, tmp_path)
+        execution = await start(workspace, folder)
         done = await work_off(workspace, execution, stop=asyncio.Event())
-        runs = await runs_of(workspace, done)
-        assert [run.turn_count for run in runs] == [1, 1]
+        return [run.turn_count for run in await runs_of(workspace, done)]
+
+
+async def test_a_project_has_its_own_defaults(tmp_path: Path, storage: Storage) -> None:
+    assert await turn_counts(tmp_path, scripted("s", "one"), storage, repetitions=None) == [1, 1, 1]
+
+
+async def test_an_explicit_value_stands_whatever_the_defaults_say(tmp_path: Path, storage: Storage) -> None:
+    scenario = scripted("s", *LONG, maxMessages=10)
+    assert await turn_counts(tmp_path, scenario, storage, repetitions=1) == [5]
+
+
+async def test_a_default_never_cuts_a_script_short(tmp_path: Path, storage: Storage) -> None:
+    assert await turn_counts(tmp_path, scripted("s", *LONG), storage, repetitions=1) == [5]
+
+
+async def test_a_limit_shorter_than_the_script_is_refused(tmp_path: Path, storage: Storage) -> None:
+    with pytest.raises(ConfigError, match="maxMessages: is 8, but the script needs 10"):
+        await turn_counts(tmp_path, scripted("s", *LONG, maxMessages=8), storage)

@@ -91,17 +91,17 @@ async def test_errors_are_played_back_as_they_were(path: Path, reply: int | str)
 
 
 async def test_random_marks_do_not_make_another_request(path: Path) -> None:
-    def located() -> list[Message]:
+    def marked() -> list[Message]:
         one, two = new_mark(), new_mark()
         return [
             Message(role="user", content=f"Between {one}:\n{fenced('a', 'x', one)}\n{fenced('b', 'y', two)}")
         ]
 
-    settings = await record(path, ModelServer("fine"), lambda llm: llm.chat(located()))
+    settings = await record(path, ModelServer("fine"), lambda llm: llm.chat(marked()))
     assert "MARK1" in text_in(path)
     async with replayed(path, settings) as llm:
-        assert (await llm.chat(located())).value == "fine"
-        swapped = located()[0].text.replace("=== b", "=== c")
+        assert (await llm.chat(marked())).value == "fine"
+        swapped = marked()[0].text.replace("=== b", "=== c")
         with pytest.raises(CassetteMiss, match="=== c MARK2"):
             await llm.chat([Message(role="user", content=swapped)])
 

@@ -14,11 +14,11 @@ import pytest
 from sqlalchemy import event
 from tests.support.stored_runs import claimed, ending, queued, turn
 
+from evalstudio.evaluators.results import Turn
 from evalstudio.messages import Message
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import StoredPersona
 from evalstudio.storage import sqlite
-from evalstudio.storage.contract import TurnRecord
 from evalstudio.storage.errors import NotFound, StorageError
 from evalstudio.storage.opening import DEFAULT_PATH, open_store, sqlite_path, status
 
@@ -53,7 +53,7 @@ async def test_a_full_disk_is_said_plainly_and_damages_nothing(tmp_path: Path) -
         execution = await queued(store, 2)
         one, two = [claim.lease for claim in await claimed(store, limit=2)]
         await store.append_turn(one, turn())
-        big = TurnRecord(2, [Message(role="assistant", content="x" * 2_000_000)])
+        big = Turn(number=2, messages=[Message(role="assistant", content="x" * 2_000_000)])
         full, fine = await asyncio.gather(
             store.append_turn(one, big), store.append_turn(two, turn()), return_exceptions=True
         )

@@ -9,10 +9,11 @@ import pytest
 from tests.storage.conftest import Opener
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
+from evalstudio.evaluators.results import Turn
 from evalstudio.messages import Message
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
-from evalstudio.storage.contract import IdempotencyKey, Lease, RunEnding, Snapshot, TurnRecord
+from evalstudio.storage.contract import IdempotencyKey, Lease, RunEnding, Snapshot
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
 
@@ -37,8 +38,8 @@ async def test_a_run_goes_from_queued_to_completed_with_all_it_had(store: SqlSto
         "Book a table",
         "Done.",
     ]
-    assert [one.turn for one in run.turns] == [1, 2]
-    assert run.turns[0].evaluator_results[0]["type"] == "regex"
+    assert [one.number for one in run.turns] == [1, 2]
+    assert run.turns[0].results[0].type == "regex"
     assert run.output == {"messageCount": 2}
     assert run.case is not None
     assert run.case.vars == {"city": "Zürich"}
@@ -295,8 +296,8 @@ async def test_what_agents_say_is_kept_whatever_it_is(store: SqlStore) -> None:
     ]
     await queued(store)
     (mine,) = await claimed(store)
-    await store.append_turn(mine.lease, TurnRecord(1, said))
-    await store.append_turn(mine.lease, TurnRecord(2, []))
+    await store.append_turn(mine.lease, Turn(number=1, messages=said))
+    await store.append_turn(mine.lease, Turn(number=2, messages=[]))
     await store.finish(
         mine.lease, ending(output={"f": lambda: 1, "s": {1: "x"}, "t": (1, {2})}, error="\x00!")
     )

@@ -59,7 +59,7 @@ def make_project(
                 "name": "all",
                 "scenarios": [scenario["name"] for scenario in scenarios],
                 "connectors": ["agent"],
-                "repetitions": repetitions,
+                **({} if repetitions is None else {"repetitions": repetitions}),
             }
         ],
     }

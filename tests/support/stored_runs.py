@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalstudio.evaluators.running import Finding
+from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.messages import Message, TokensUsage
-from evalstudio.project.entities import Execution, RunVerdict
-from evalstudio.storage.contract import ClaimedRun, NewRun, RunEnding, Snapshot, TurnRecord
+from evalstudio.project.entities import Execution
+from evalstudio.storage.contract import ClaimedRun, NewRun, RunEnding, Snapshot
 from evalstudio.storage.store import SqlStore
 
 SCENARIO = Snapshot.of({"name": "Booking", "script": ["Book a table"]})
@@ -41,16 +41,22 @@ async def claimed(store: SqlStore, worker: str = "w1", limit: int = 1, lease: fl
     return await store.claim(worker, limit, lease)
 
 
-def turn(number: int = 1, text: str = "Done.") -> TurnRecord:
+def turn(number: int = 1, text: str = "Done.") -> Turn:
     said = [Message(role="user", content="Book a table"), Message(role="assistant", content=text)]
     result = Finding("regex", "Regex", "regex", "assertion", "eventually", True, 1.0, "found", turn=number)
     usage = TokensUsage(input_tokens=3, output_tokens=4, total_tokens=7)
-    return TurnRecord(number, said, [result], latency_ms=20.5, tokens_usage=usage)
+    return Turn(
+        number=number,
+        user_message=said[0],
+        messages=said[1:],
+        results=[result],
+        latency_ms=20.5,
+        tokens_usage=usage,
+    )
 
 
 def ending(outcome: Any = "pass", **more: Any) -> RunEnding:
-    verdict = RunVerdict(
-        success=outcome == "pass",
+    verdict = Verdict(
         outcome=outcome,
         fault="agent" if outcome == "error" else None,
         score=None if outcome == "error" else float(outcome == "pass"),

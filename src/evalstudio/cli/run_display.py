@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -13,8 +13,9 @@ from .output import print_table, printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from ..evaluators.results import Finding, Turn
     from ..messages import Message
-    from ..project.entities import Execution, Run, RunSummary, Turn
+    from ..project.entities import Execution, Run, RunSummary
     from ..reporting.statistics import ExecutionSummary, Rate
 
 _STYLES = {
@@ -33,12 +34,12 @@ def print_run(run: Run) -> None:
 
     console = Console(highlight=False)
     _print_heading(console, run)
-    for title, messages, turn in _turns(run):
+    for turn in run.turns:
         console.print()
-        console.print(title, style="bold", markup=False)
-        console.print(_said(messages))
-        if turn is not None and (verdicts := [r for r in turn.evaluator_results if r["kind"] == "assertion"]):
-            console.print(_verdicts(verdicts))
+        console.print(_title(turn), style="bold", markup=False)
+        console.print(_transcript(turn.all_messages))
+        if assertions := [finding for finding in turn.results if finding.kind == "assertion"]:
+            console.print(_verdicts(assertions))
     console.print()
     _print_tables(run)
 
@@ -61,8 +62,6 @@ def _print_heading(console: Console, run: Run) -> None:
 
 
 def _facts(run: Run) -> Iterator[str]:
-    from .run_display import milliseconds
-
     yield f"run {run.id}"
     yield f"execution {run.execution_id}"
     if run.repetition > 1:
@@ -79,29 +78,16 @@ def _facts(run: Run) -> Iterator[str]:
         yield f"fault: {run.result.fault}"
 
 
-def _turns(run: Run) -> Iterator[tuple[str, Sequence[Message], Turn | None]]:
-    """The messages turn by turn; what no turn counts comes last."""
-    said = list(run.messages)
-    for turn in run.turns:
-        count: int = (turn.model_extra or {}).get("messageCount", 0)
-        yield _title(turn), said[:count], turn
-        del said[:count]
-    if said:
-        yield "Unfinished turn", said, None
-
-
 def _title(turn: Turn) -> str:
-    from .run_display import milliseconds
-
-    if turn.turn == 0:
+    if turn.number == 0:
         return "Before"
     more = [] if turn.latency_ms is None else [milliseconds(turn.latency_ms)]
     if turn.tokens_usage:
-        more.append(f"{turn.tokens_usage.get('total_tokens', 0):,} tokens")
-    return f"Turn {turn.turn}" + (f" ({', '.join(more)})" if more else "")
+        more.append(f"{turn.tokens_usage.total_tokens:,} tokens")
+    return f"Turn {turn.number}" + (f" ({', '.join(more)})" if more else "")
 
 
-def _said(messages: Sequence[Message]) -> RenderableType:
+def _transcript(messages: Sequence[Message]) -> RenderableType:
     from rich.text import Text
 
     grid = _grid(2, 9)
@@ -122,13 +108,13 @@ def _lines(message: Message) -> Iterator[RenderableType]:
         yield Text.assemble("calls ", (printable(call.name), "bold"), " ", printable(arguments))
 
 
-def _verdicts(results: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _verdicts(findings: Sequence[Finding]) -> RenderableType:
     from rich.text import Text
 
     grid = _grid(4, 7)
-    for result in results:
-        mark = mark_of(result)
-        grid.add_row("", Text(mark, _STYLES[mark]), Text(printable(f"{_named(result)}: {result['reason']}")))
+    for finding in findings:
+        line = printable(f"{_named(finding)}: {finding.reason}")
+        grid.add_row("", Text(finding.word, _STYLES[finding.word]), Text(line))
     return grid
 
 
@@ -142,49 +128,32 @@ def _grid(indent: int, width: int) -> Any:
     return grid
 
 
-def mark_of(result: Mapping[str, Any]) -> str:
-    """The verdict on one assertion, in a word."""
-    if result.get("error") is not None:
-        return "error"
-    if result.get("skipped"):
-        return "skipped"
-    if result.get("pending"):
-        return "pending"
-    return "pass" if result["success"] else "fail"
-
-
-def _named(result: Mapping[str, Any]) -> str:
-    criterion = result.get("criterionName")
-    return f"{result['name']} ({criterion})" if criterion else str(result["name"])
+def _named(finding: Finding) -> str:
+    return f"{finding.name} ({finding.criterion_name})" if finding.criterion_name else finding.name
 
 
 def _print_tables(run: Run) -> None:
-    results: list[dict[str, Any]] = (run.output or {}).get("evaluatorResults") or []
-    assertions = [r for r in results if r["kind"] == "assertion"]
+    findings = (run.output or {}).get("evaluatorResults") or []
+    assertions = [
+        (_named(f), f.gate, f.word, _number(f.value), str(f.turn), f.reason)
+        for f in findings
+        if f.kind == "assertion"
+    ]
     if assertions:
-        rows = [
-            (_named(r), r["gate"], mark_of(r), _number(r["value"]), str(r["turn"]), r["reason"])
-            for r in assertions
-        ]
-        print_table("Assertions", ("Assertion", "Gate", "Verdict", "Score", "Turn", "Reason"), rows)
-    metrics = [r for r in results if r["kind"] == "metric"]
+        print_table("Assertions", ("Assertion", "Gate", "Verdict", "Score", "Turn", "Reason"), assertions)
+    metrics = [(_named(f), _value(f), f.reason) for f in findings if f.kind == "metric"]
     if metrics:
-        print_table(
-            "Metrics",
-            ("Metric", "Value", "Last turn"),
-            [(_named(r), _value(r), r["reason"]) for r in metrics],
-        )
+        print_table("Metrics", ("Metric", "Value", "Last turn"), metrics)
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.4g}"
 
 
-def _value(result: Mapping[str, Any]) -> str:
-    if result.get("error") is not None:
+def _value(finding: Finding) -> str:
+    if finding.error is not None:
         return "error"
-    more: dict[str, Any] = result.get("metadata") or {}
-    return "missing" if more.get("missing") else _number(result["value"])
+    return "missing" if finding.missing else _number(finding.value)
 
 
 _MOST_ROWS = 60

@@ -85,7 +85,12 @@ class Scenario(Definition):
     instructions: str | None = Field(default=None, description="What the simulated user is doing here")
     messages: list[Message] = Field(default_factory=list[Message], description="What was said before")
     script: list[Said] = Field(default_factory=list[str], description="Fixed user messages, in order")
-    max_messages: int = Field(default=10, ge=1, le=1000, description="User messages and replies in this run")
+    max_messages: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="User messages and replies in this run; what the script needs, or 10, if not given",
+    )
     success_criteria: str | None = Field(default=None, description="When the conversation has succeeded")
     failure_criteria: str | None = Field(default=None, description="When the conversation has failed")
     failure_criteria_mode: FailureMode = Field(

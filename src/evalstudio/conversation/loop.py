@@ -7,26 +7,18 @@ conversation; nothing is left running behind.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from ..cassettes import CassetteError
 from ..connectors.contract import ConnectorError
-from ..evaluators.aggregate import (
-    Decision,
-    EndedBy,
-    StopConditions,
-    Verdict,
-    conclude,
-    decide,
-    due,
-    mark_pending,
-)
-from ..evaluators.contract import Fault, Invocation, TurnFacts
-from ..evaluators.running import Finding, run_turn
-from ..messages import Message, TokensUsage, text_of
+from ..evaluators.aggregate import Decision, StopConditions
+from ..evaluators.contract import Fault
+from ..evaluators.results import EndedBy, Turn
+from ..messages import Message, TokensUsage
+from .judging import ConversationJudge, replies_with_text
 from .preparation import PreparedScenario, Services
-from .results import RunResult, Turn, usage_of
+from .results import RunResult
 from .simulation import SimulatedUser, SimulatorError
 
 
@@ -63,8 +55,7 @@ class UserSpoke:
 class AgentAnswered:
     """The agent's new messages are in."""
 
-    turn: int
-    invocation: Invocation
+    turn: Turn
     thread_id: str | None
 
 
@@ -88,26 +79,25 @@ Event = UserSpoke | AgentAnswered | TurnEnded | Finished
 
 @dataclass(slots=True)
 class _Conversation:
-    """A conversation under way."""
+    """A conversation under way: who speaks next, and how much has been said."""
 
-    plan: PreparedScenario
-    services: Services
-    messages: list[Message]
+    prepared: PreparedScenario
+    judge: ConversationJudge
     script: list[str]
-    turns: list[Turn] = field(default_factory=list[Turn])
+    user: SimulatedUser | None
     count: int = 0
     seen: int = 0
     thread_id: str | None = None
-    state: dict[str, Any] | None = None
-    user: SimulatedUser | None = None
 
     @property
-    def results(self) -> list[list[Finding]]:
-        return [turn.results for turn in self.turns]
+    def messages(self) -> list[Message]:
+        return self.judge.messages
 
     def has_room(self) -> bool:
-        """A user message is sent only if its reply fits too."""
-        return self.count + 2 <= self.plan.max_messages
+        """A user message is sent only if its reply fits too; a script fits unless a limit is set."""
+        if self.script and not self.prepared.limited:
+            return True
+        return self.count + 2 <= self.prepared.max_messages
 
     def stop_conditions(self) -> StopConditions:
         blocked: Literal["script", "limit"] | None = None
@@ -119,7 +109,7 @@ class _Conversation:
 
     async def opening(self) -> Message | None:
         """The first user message; none where the seeds wait for the agent."""
-        if self.plan.agent_first:
+        if self.prepared.agent_first:
             return None
         first = await self.next_user_message()
         if first is None:
@@ -134,129 +124,66 @@ class _Conversation:
             text = None if self.user is None else await self.user.speak(self.messages)
         return None if text is None else Message(role="user", content=text)
 
-    async def ask(self, agent: Agent) -> Invocation:
+    async def ask(self, agent: Agent, number: int, user_message: Message | None) -> Turn:
         """Have the agent answer what it has not seen yet."""
         reply = await agent.invoke(self.messages, self.messages[self.seen :])
         self.thread_id = reply.thread_id or self.thread_id
         self.messages.extend(reply.messages)
         self.seen = len(self.messages)
-        self.count += len([m for m in reply.messages if m.role == "assistant" and text_of(m)])
-        return Invocation(reply.latency_ms, reply.messages, reply.tokens_usage)
-
-    def facts(self, invocation: Invocation, turn: int, *, is_final: bool) -> TurnFacts:
-        plan = self.plan
-        return TurnFacts(
-            messages=list(self.messages),
-            last_invocation=invocation,
-            turn=turn,
-            is_final=is_final,
-            scenario=plan.scenario,
-            persona=plan.persona_info,
-            ground_truth=plan.ground_truth,
-            context=plan.context,
-            criteria=plan.criteria,
-            state=self.state,
-            invocations=[done.invocation for done in self.turns],
-            llm=self.services.llm,
-            embedder=self.services.embedder,
+        self.count += len(replies_with_text(reply.messages))
+        return Turn(
+            number=number,
+            user_message=user_message,
+            messages=reply.messages,
+            latency_ms=reply.latency_ms,
+            tokens_usage=reply.tokens_usage,
         )
 
 
-async def converse(plan: PreparedScenario, agent: Agent, services: Services) -> AsyncGenerator[Event]:
+async def converse(prepared: PreparedScenario, agent: Agent, services: Services) -> AsyncGenerator[Event]:
     """Hold one conversation and tell what happens. The last event is always ``Finished``."""
-    conversation = _Conversation(plan, services, list(plan.seeds), list(plan.script))
-    if plan.simulated and services.llm is not None:
-        conversation.user = SimulatedUser(plan, services.llm)  # pyright: ignore[reportArgumentType]
+    judge = ConversationJudge(prepared, services, list(prepared.seeds))
+    user = None
+    if prepared.simulated and services.llm is not None:
+        user = SimulatedUser(prepared, services.llm)  # pyright: ignore[reportArgumentType]
+    conversation = _Conversation(prepared, judge, list(prepared.script), user)
     fault: tuple[Fault, str] | None = None
     ended_by: EndedBy | None = None
     try:
         await agent.setup()
-        spoken = await conversation.opening()
+        message = await conversation.opening()
         while True:
-            number = len(conversation.turns) + 1
-            if spoken is not None:
-                conversation.messages.append(spoken)
+            number = len(judge.turns) + 1
+            if message is not None:
+                conversation.messages.append(message)
                 conversation.count += 1
-                yield UserSpoke(number, spoken)
-            invocation = await conversation.ask(agent)
-            yield AgentAnswered(number, invocation, conversation.thread_id)
-            turn = Turn(number, spoken, invocation)
-            decision = await _evaluate(conversation, turn)
+                yield UserSpoke(number, message)
+            turn = await conversation.ask(agent, number, message)
+            yield AgentAnswered(turn, conversation.thread_id)
+            decision = await judge.judge(turn, conversation.stop_conditions())
             yield TurnEnded(turn, decision)
-            spoken = None if decision.over else await conversation.next_user_message()
-            if spoken is None:
+            message = None if decision.over else await conversation.next_user_message()
+            if message is None:
                 break
         # A turn that decided nothing was the last one because the simulated user left.
         ended_by = decision.ended_by or "user"
-        conversation.state = await agent.state()
+        judge.state = await agent.state()
     except ConnectorError as error:
         fault = ("agent", str(error))
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
     except CassetteError as error:
         fault = ("system", str(error))
-    yield Finished(await _finish(conversation, ended_by, fault))
-
-
-async def _evaluate(conversation: _Conversation, turn: Turn) -> Decision:
-    """Run what is due after a turn, and decide whether the conversation goes on."""
-    stop_conditions, results = conversation.stop_conditions(), conversation.results
-    wanted = due(conversation.plan.entries, results)
-    conversation.turns.append(turn)
-    facts = conversation.facts(turn.invocation, turn.number, is_final=stop_conditions.blocked_by is not None)
-    turn.results = await run_turn(wanted, facts)
-    mark_pending(turn.results)
-    results.append(turn.results)
-    return decide(
-        conversation.plan.entries, results, stop_conditions, stop_on_failure=conversation.plan.stop_on_failure
+    yield Finished(
+        await judge.result(
+            ended_by,
+            fault,
+            message_count=conversation.count,
+            thread_id=conversation.thread_id,
+            stop_reason=user.left_because if user else None,
+            simulator_usage=user.usage if user else None,
+        )
     )
-
-
-async def _finish(
-    conversation: _Conversation, ended_by: EndedBy | None, fault: tuple[Fault, str] | None
-) -> RunResult:
-    last = conversation.turns[-1] if conversation.turns else Turn(0, None)
-    facts = conversation.facts(last.invocation, max(last.number, 1), is_final=True)
-    wanted = [entry for entry in conversation.plan.entries if entry.gate == "finally"]
-    if fault is None and wanted:
-        last.results = [*last.results, *await run_turn(wanted, facts, models_after_failure=True)]
-    verdict = conclude(conversation.plan.entries, conversation.results, facts)
-    if fault is not None:
-        verdict = _faulty(verdict, *fault)
-        verdict.asserted = any(entry.kind == "assertion" for entry in conversation.plan.entries)
-    usage = {
-        "evaluation": usage_of(result for turn in conversation.turns for result in turn.results),
-        "persona": conversation.user.usage if conversation.user else None,
-    }
-    return RunResult(
-        scenario=conversation.plan.scenario.name,
-        verdict=verdict,
-        messages=conversation.messages,
-        turns=conversation.turns,
-        message_count=conversation.count,
-        ended_by=ended_by,
-        error=fault[1] if fault else _evaluator_error(verdict),
-        thread_id=conversation.thread_id,
-        state=conversation.state,
-        stop_reason=conversation.user.left_because if conversation.user else None,
-        usage={role: used for role, used in usage.items() if used and used.total_tokens},
-    )
-
-
-def _faulty(verdict: Verdict, fault: Fault, reason: str) -> Verdict:
-    """A conversation that broke off is an error, unless something had already failed beyond repair."""
-    failed = [r for r in verdict.evaluator_results if r.kind == "assertion" and r.failed]
-    mark_pending(failed)
-    broken = next((r for r in failed if not r.pending), None)
-    if broken is not None:
-        verdict.reason = broken.reason or f"{broken.label} failed"
-        return verdict
-    verdict.outcome, verdict.fault, verdict.reason, verdict.score = "error", fault, reason, None
-    return verdict
-
-
-def _evaluator_error(verdict: Verdict) -> str | None:
-    return verdict.reason if verdict.outcome == "error" else None
 
 
 async def finished(events: AsyncIterator[Event]) -> RunResult:

@@ -1,4 +1,4 @@
-"""From a scenario to a plan: entries resolved, texts filled in, everything checked before the first call."""
+"""From a scenario to what a conversation needs: entries resolved, texts filled in, all of it checked."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .definitions import Case, EvaluatorUse, Persona, Scenario
 from .placeholders import UnfilledPlaceholder, fill, fill_message
 
 JUDGE = "criteria"
+USUAL_MAX_MESSAGES = 10
 _CRITERIA = ("successCriteria", "failureCriteria", "success_criteria", "failure_criteria")
 
 
@@ -33,6 +34,7 @@ class PreparedScenario:
     script: list[str]
     instructions: str | None
     max_messages: int
+    limited: bool = False
     persona: Persona | None = None
     persona_info: PersonaInfo | None = None
     criteria: Sequence[EvaluationCriteria] = ()
@@ -128,8 +130,12 @@ def prepare(
     case: Case | None = None,
     persona: Persona | None = None,
     has_model: bool = False,
+    usual_max_messages: int = USUAL_MAX_MESSAGES,
 ) -> PreparedScenario:
-    """A plan for one conversation, or ``InvalidScenario``."""
+    """Everything one conversation needs, or ``InvalidScenario``.
+
+    ``usual_max_messages`` holds where the scenario sets no limit; its script is never cut short by it.
+    """
     values = case.vars if case else None
     try:
         entries = entries_of(scenario, registry, values)
@@ -139,13 +145,17 @@ def prepare(
         criteria = [_filled_criterion(criterion, values) for criterion in scenario.criteria]
     except (UnfilledPlaceholder, InvalidConfig) as error:
         raise InvalidScenario(str(error)) from None
-    plan = PreparedScenario(
-        scenario=ScenarioInfo(scenario.name, instructions, scenario.max_messages),
+    agent_first = bool(seeds) and seeds[-1].role in ("user", "tool")
+    needed = 2 * len(script) + agent_first
+    limit = scenario.max_messages or max(needed, usual_max_messages)
+    prepared = PreparedScenario(
+        scenario=ScenarioInfo(scenario.name, instructions, limit),
         entries=entries,
         seeds=seeds,
         script=script,
         instructions=instructions,
-        max_messages=scenario.max_messages,
+        max_messages=limit,
+        limited=scenario.max_messages is not None,
         persona=persona,
         persona_info=PersonaInfo(persona.name, persona.description) if persona else None,
         criteria=criteria,
@@ -154,8 +164,8 @@ def prepare(
         stop_on_failure=scenario.stop_on_failure,
         simulated=has_model and _needs_simulation(persona, seeds, script, instructions),
     )
-    check_prepared(plan, has_model=has_model)
-    return plan
+    check_prepared(prepared, has_model=has_model)
+    return prepared
 
 
 def _needs_simulation(
@@ -168,20 +178,26 @@ def _needs_simulation(
     return not script and (bool(instructions) or not waits_for_agent)
 
 
-def check_prepared(plan: PreparedScenario, *, has_model: bool) -> None:
+def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
     """Somebody must speak, and there must be room for a turn."""
-    if not plan.agent_first:
-        if not plan.script and not plan.simulated:
+    if not prepared.agent_first:
+        if not prepared.script and not prepared.simulated:
             raise InvalidScenario(
                 "nobody can speak first: add a script, end the seed messages with a user message, "
                 "or set llmSettings so that the user can be simulated"
             )
-        if plan.max_messages < 2:
+        if prepared.max_messages < 2:
             raise InvalidScenario(
                 "maxMessages: leaves no room for a user message and its reply; 2 is the least"
             )
-    if not has_model and any(entry.definition.cost == "llm" for entry in plan.entries):
-        judge = next(entry for entry in plan.entries if entry.definition.cost == "llm")
+    needed = 2 * len(prepared.script) + prepared.agent_first
+    if prepared.max_messages < needed:
+        raise InvalidScenario(
+            f"maxMessages: is {prepared.max_messages}, but the script needs {needed}; "
+            "raise it, or leave it out to make the scenario as long as its script"
+        )
+    if not has_model and any(entry.definition.cost == "llm" for entry in prepared.entries):
+        judge = next(entry for entry in prepared.entries if entry.definition.cost == "llm")
         if getattr(judge.config, "llm", None) is None:
             raise InvalidScenario(
                 f'"{judge.key}" needs a language model: set llmSettings in the config file, or pass llm='

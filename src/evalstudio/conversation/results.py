@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..evaluators.aggregate import EndedBy, Outcome, Verdict
-from ..evaluators.contract import Fault, Invocation
-from ..evaluators.running import Finding
+from ..evaluators.contract import Fault
+from ..evaluators.results import EndedBy, Finding, Outcome, Turn, Verdict
 from ..messages import Message, TokensUsage, text_of
 from .preparation import JUDGE
-
-
-@dataclass(slots=True)
-class Turn:
-    """One agent invocation with the user message that led to it and the evaluations after it."""
-
-    number: int
-    user_message: Message | None
-    invocation: Invocation = field(default_factory=Invocation)
-    results: list[Finding] = field(default_factory=list[Finding])
-
-    @property
-    def messages(self) -> list[Message]:
-        return self.invocation.messages
 
 
 @dataclass(slots=True)
@@ -76,6 +60,12 @@ class RunResult:
     def evaluator_results(self) -> list[Finding]:
         return self.verdict.evaluator_results
 
+    @property
+    def tokens_usage(self) -> TokensUsage | None:
+        """What the agent reported over all turns; nothing where it never did."""
+        reported = [turn.tokens_usage for turn in self.turns if turn.tokens_usage is not None]
+        return sum(reported, TokensUsage()) if reported else None
+
     def assert_passed(self) -> None:
         """Raise ``AssertionError`` with the reason and the transcript unless it passed."""
         if not self.passed:
@@ -83,8 +73,8 @@ class RunResult:
 
     def output(self) -> dict[str, Any]:
         """The run's output, in the shape it is stored and sent in."""
-        latencies = [turn.invocation.latency_ms for turn in self.turns if turn.invocation.messages]
-        tokens = [t.invocation.tokens_usage for t in self.turns if t.invocation.tokens_usage is not None]
+        latencies = [turn.latency_ms for turn in self.turns if turn.messages and turn.latency_ms is not None]
+        tokens = self.tokens_usage
         shown: dict[str, Any] = {
             "avgLatencyMs": sum(latencies) / len(latencies) if latencies else None,
             "totalLatencyMs": sum(latencies),
@@ -92,7 +82,7 @@ class RunResult:
             "maxMessagesReached": self.ended_by == "limit",
             "endedBy": self.ended_by,
             "stopReason": self.stop_reason or None,
-            "tokensUsage": sum(tokens, TokensUsage()).model_dump() if tokens else None,
+            "tokensUsage": tokens.model_dump() if tokens else None,
             "modelUsage": {role: usage.model_dump() for role, usage in self.usage.items()} or None,
             "evaluation": self._evaluation(),
             "evaluatorResults": [result.to_json() for result in self.evaluator_results] or None,
@@ -106,11 +96,11 @@ class RunResult:
         """What the implicit judge found, under the names it has always had."""
         for result in self.evaluator_results:
             if result.name == JUDGE and result.type == "llm-judge" and result.error is None:
-                found = result.metadata
+                answer = result.metadata
                 return {
-                    "successMet": found.get("successMet", False),
-                    "failureMet": found.get("failureMet", False),
-                    "confidence": found.get("confidence"),
+                    "successMet": answer.get("successMet", False),
+                    "failureMet": answer.get("failureMet", False),
+                    "confidence": answer.get("confidence"),
                     "reasoning": result.reason,
                 }
         return None
@@ -123,18 +113,20 @@ class RunResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(r.label)}</td><td>{_mark(r)}</td><td>{_shown_value(r)}</td>"
-            f"<td>{html.escape(r.reason)}</td></tr>"
+        cells = (
+            (r.label, r.word, "" if r.value is None else f"{r.value:g}", r.reason)
             for r in self.evaluator_results
         )
-        said = "".join(
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in cells
+        )
+        transcript = "".join(
             f"<p><b>{html.escape(m.role)}</b>: {html.escape(text_of(m))}</p>" for m in self.messages
         )
         return (
             f"<div><p><b>{html.escape(self.scenario)}</b>: {self.outcome} — {html.escape(self.reason)}</p>"
             f"<table><tr><th>Evaluator</th><th>Result</th><th>Value</th><th>Reason</th></tr>{rows}</table>"
-            f"<details><summary>{len(self.messages)} messages</summary>{said}</details></div>"
+            f"<details><summary>{len(self.messages)} messages</summary>{transcript}</details></div>"
         )
 
 
@@ -146,7 +138,7 @@ def _turn_lines(turn: Turn) -> list[str]:
         calls = "".join(f" [calls {call.name}]" for call in message.tool_calls or ())
         lines.append(f"  {turn.number}. {message.role}: {_printable(text_of(message) + calls)}")
     lines += [
-        f"       {_mark(r)} {r.name}: {_printable(r.reason)}" for r in turn.results if r.kind == "assertion"
+        f"       {r.word} {r.name}: {_printable(r.reason)}" for r in turn.results if r.kind == "assertion"
     ]
     return lines
 
@@ -154,24 +146,3 @@ def _turn_lines(turn: Turn) -> list[str]:
 def _printable(text: str) -> str:
     """What agents say is printed without what would steer a terminal; further lines are indented."""
     return "\n      ".join("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
-
-
-def _mark(result: Finding) -> str:
-    if result.error is not None:
-        return "error"
-    if result.kind == "metric":
-        return "measured"
-    if result.skipped:
-        return "skipped"
-    return "pending" if result.pending else "pass" if result.success else "fail"
-
-
-def _shown_value(result: Finding) -> str:
-    return "" if result.value is None else f"{result.value:g}"
-
-
-def usage_of(results: Iterable[Finding]) -> TokensUsage | None:
-    """What judges used for these results; nothing where no model was asked."""
-    used = [r.metadata["modelUsage"] for r in results if "modelUsage" in r.metadata]
-    read = [TokensUsage.model_validate(item) for item in used if isinstance(item, dict)]
-    return sum(read, TokensUsage()) if read else None

@@ -5,18 +5,18 @@ Pure functions of their arguments. The turn loop feeds them; nothing here waits 
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from .contract import Fault, Gate, Reduce, TurnFacts
-from .criteria import Coverage, CriterionScore, weigh
+from .contract import Gate, Reduce, TurnFacts
+from .criteria import CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from .definition import Entry
-from .running import Finding, run_turn
+from .results import EndedBy, Finding, Verdict
+from .running import run_turn
 
-Outcome = Literal["pass", "fail", "error"]
-EndedBy = Literal["failure", "success", "script", "user", "limit"]
 Turns = Sequence[Sequence[Finding]]
 
 ALL_PASSED = "All evaluators passed"
@@ -37,38 +37,6 @@ class Decision:
 
     over: bool
     ended_by: EndedBy | None = None
-
-
-@dataclass(slots=True)
-class Verdict:
-    """What a run, a turn or a record comes to."""
-
-    outcome: Outcome
-    reason: str
-    score: float | None = None
-    fault: Fault | None = None
-    evaluator_results: list[Finding] = field(default_factory=list[Finding])
-    metrics: dict[str, float] = field(default_factory=dict[str, float])
-    asserted: bool = True
-    overall_score: float | None = None
-    coverage: Coverage | None = None
-
-    @property
-    def success(self) -> bool:
-        return self.outcome == "pass"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "success": self.success,
-            "outcome": self.outcome,
-            "fault": self.fault,
-            "score": self.score,
-            "overallScore": self.overall_score,
-            "reason": self.reason,
-            "evaluatorResults": [result.to_json() for result in self.evaluator_results],
-            "metrics": self.metrics,
-            "coverage": self.coverage.to_json() if self.coverage else None,
-        }
 
 
 def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
@@ -119,53 +87,74 @@ def _awaited(result: Finding) -> bool:
     return result.gate == "eventually" and not result.decisive
 
 
-def conclude(entries: Sequence[Entry], turns: Turns, facts: TurnFacts | None = None) -> Verdict:
+def conclude(entries: Sequence[Entry], turns: Turns, criteria: Sequence[EvaluationCriteria] = ()) -> Verdict:
     """The verdict over a finished conversation; the last item of ``turns`` holds the final results."""
-    shown: list[Finding] = []
+    effective_results: list[Finding] = []
     for entry in entries:
         if entry.kind == "assertion":
-            shown += effective(entry, turns)
+            effective_results += effective(entry, turns)
         elif (measured := _reduced(entry, turns)) is not None:
-            shown.append(measured)
-    return _weighed(conclude_once(shown), facts)
+            effective_results.append(measured)
+    return conclude_once(effective_results, criteria)
 
 
-def _weighed(verdict: Verdict, facts: TurnFacts | None) -> Verdict:
-    if facts is not None and facts.criteria:
-        judged = [
-            CriterionScore(r.criterion_name, r.score, r.error, r.skipped, bool(r.metadata.get("unbounded")))
-            for r in verdict.evaluator_results
-            if r.criterion_name is not None
-        ]
-        verdict.overall_score, _, verdict.coverage = weigh(judged, facts.criteria)
-    return verdict
-
-
-def conclude_once(results: list[Finding]) -> Verdict:
-    """The verdict over results that all count as they stand: gates do not apply to a single turn."""
-    verdict = _verdict([r for r in results if r.kind == "assertion" and not r.skipped])
-    verdict.evaluator_results = results
+def conclude_once(findings: list[Finding], criteria: Sequence[EvaluationCriteria] = ()) -> Verdict:
+    """The verdict over findings that all count as they stand: gates do not apply to a single turn."""
+    verdict = _verdict([f for f in findings if f.kind == "assertion" and not f.skipped])
+    verdict.evaluator_results = findings
     verdict.metrics = {
-        r.name: r.value
-        for r in results
-        if r.kind == "metric" and r.value is not None and not r.metadata.get("missing")
+        f.name: f.value for f in findings if f.kind == "metric" and f.value is not None and not f.missing
     }
+    if criteria or any(f.criterion_name is not None for f in findings):
+        declared = {criterion.name: criterion for criterion in criteria}
+        scores = [score for f in findings if (score := criterion_score(f, declared)) is not None]
+        verdict.overall_score, verdict.criterion_scores, verdict.coverage = weigh(scores, criteria)
+        verdict.coverage.errors = sum(1 for f in findings if f.error is not None)
     return verdict
+
+
+def criterion_of(finding: Finding, declared: Mapping[str, EvaluationCriteria]) -> str | None:
+    """The criterion a finding is about: the one it names, else the declared one its entry is named after."""
+    return finding.criterion_name or (finding.name if finding.name in declared else None)
+
+
+def criterion_score(finding: Finding, declared: Mapping[str, EvaluationCriteria]) -> CriterionScore | None:
+    """What a finding says about its criterion, on that criterion's scale; nothing if it has none."""
+    name = criterion_of(finding, declared)
+    if name is None:
+        return None
+    score = score_on_scale(finding, declared.get(name))
+    unbounded = "unbounded" in finding.metadata and bool(finding.metadata["unbounded"])
+    return CriterionScore(name, score, finding.error, finding.skipped, unbounded)
+
+
+def score_on_scale(finding: Finding, criterion: EvaluationCriteria | None) -> Score | None:
+    """The raw score of a finding: its own, else its value or verdict brought onto the criterion's scale."""
+    if finding.error is not None or finding.skipped:
+        return None
+    if finding.score is not None:
+        return finding.score
+    if finding.value is None:
+        return finding.success
+    if criterion is None or finding.kind == "metric":
+        return finding.value
+    # Where the scale knows only yes and no, the evaluator's own verdict is the score.
+    return on_scale(finding.value, criterion, threshold=0.0 if finding.success else math.inf)
 
 
 def _verdict(counted: Sequence[Finding]) -> Verdict:
     if not counted:
-        return Verdict("pass", NO_ASSERTIONS, asserted=False)
+        return Verdict(outcome="pass", reason=NO_ASSERTIONS, asserted=False)
     failures = [r for r in counted if r.failed]
     if failures:
         # What had not held yet failed only when the conversation was over: what ended it comes first.
         first = min(failures, key=lambda r: math.inf if _awaited(r) else r.turn)
-        return Verdict("fail", first.reason or f"{first.label} failed", _score(counted))
+        return Verdict(outcome="fail", reason=first.reason or f"{first.label} failed", score=_score(counted))
     errors = [r for r in counted if r.error is not None]
     if errors:
         first = min(errors, key=lambda r: r.turn)
-        return Verdict("error", first.reason, fault=first.fault)
-    return Verdict("pass", ALL_PASSED, _score(counted))
+        return Verdict(outcome="error", reason=first.reason, fault=first.fault)
+    return Verdict(outcome="pass", reason=ALL_PASSED, score=_score(counted))
 
 
 def _score(counted: Sequence[Finding]) -> float | None:
@@ -230,10 +219,10 @@ def _reduced(entry: Entry, turns: Turns) -> Finding | None:
     if not found:
         return None
     last = found[-1]
-    values = [r.value for r in found if r.value is not None and not r.metadata.get("missing")]
+    values = [r.value for r in found if r.value is not None and not r.missing]
     if not values:
         return last
-    shown = next(r for r in reversed(found) if r.value is not None and not r.metadata.get("missing"))
+    shown = next(r for r in reversed(found) if r.value is not None and not r.missing)
     value = _reduce(values, entry.reduce)
     return shown if value == shown.value else replace(shown, value=value)
 
@@ -250,6 +239,9 @@ def _reduce(values: Sequence[float], how: Reduce) -> float:
             return max(values)
 
 
-async def run_evaluators(entries: Sequence[Entry], facts: TurnFacts) -> Verdict:
+async def run_evaluators(
+    entries: Sequence[Entry], facts: TurnFacts, limit: asyncio.Semaphore | None = None
+) -> Verdict:
     """Run entries once over one turn or record and say what it comes to; gates do not apply."""
-    return _weighed(conclude_once(await run_turn(entries, facts, models_after_failure=True)), facts)
+    findings = await run_turn(entries, facts, models_after_failure=True, limit=limit)
+    return conclude_once(findings, facts.criteria)

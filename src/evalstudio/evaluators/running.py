@@ -11,14 +11,14 @@ import inspect
 import logging
 import math
 from collections.abc import Coroutine, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, cast
 
 from ..base.concurrency import blocking
-from .contract import EvaluationResult, EvaluatorContext, Fault, Gate, Kind, TurnFacts, is_results
-from .criteria import Excluded, Score, normalize
+from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
+from .criteria import Excluded, normalize
 from .definition import Entry
+from .results import Finding
 
 log = logging.getLogger("evalstudio")
 
@@ -26,63 +26,6 @@ BLOCKED_SECONDS = 0.25
 _OURS = "evalstudio."
 _GRACE_SECONDS = 1.0
 _LONGEST_REASON = 10_000
-
-
-@dataclass(slots=True)
-class Finding:
-    """One result of one entry, with everything needed to explain it later."""
-
-    type: str
-    label: str
-    name: str
-    kind: Kind
-    gate: Gate
-    success: bool
-    value: float | None = None
-    reason: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    error: str | None = None
-    fault: Fault | None = None
-    skipped: bool = False
-    decisive: bool = False
-    pending: bool = False
-    criterion_name: str | None = None
-    score: Score | None = None
-    turn: int = 1
-    duration_ms: float = 0.0
-
-    @property
-    def failed(self) -> bool:
-        return not (self.success or self.skipped) and self.error is None
-
-    @property
-    def holds(self) -> bool:
-        return self.success and not self.skipped and self.error is None
-
-    def to_json(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {
-            "type": self.type,
-            "label": self.label,
-            "name": self.name,
-            "kind": self.kind,
-            "gate": self.gate,
-            "success": self.success,
-            "value": self.value,
-            "reason": self.reason,
-            "metadata": self.metadata,
-            "turn": self.turn,
-            "durationMs": round(self.duration_ms, 3),
-        }
-        optional = {
-            "error": self.error,
-            "fault": self.fault,
-            "skipped": self.skipped or None,
-            "decisive": self.decisive or None,
-            "pending": self.pending or None,
-            "criterionName": self.criterion_name,
-            "score": self.score,
-        }
-        return fields | {key: item for key, item in optional.items() if item is not None}
 
 
 async def run_entries(

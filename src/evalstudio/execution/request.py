@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..base.files import ConfigError
+from ..configs import closest
 from ..conversation.definitions import Case
 from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
-from ..project.validation import InvalidDefinition, check_connector, check_scenario
-from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
+from ..project.validation import InvalidDefinition, cases_of, check_connector, check_scenario
+from ..storage.contract import DefinitionKind, Filters, IdempotencyKey, NewRun, Records, Snapshot
+from ..storage.errors import NotFound, UnknownReference
 from .processor import all_runs
 from .workspace import Workspace
 
 MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
 _STORED = {"id", "created_at", "updated_at", "version"}
-_one_time: int = StoredEval.model_fields["repetitions"].default
-_messages: int = StoredScenario.model_fields["max_messages"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ async def request_for(
     connectors: Sequence[str] = (),
     repetitions: int | None = None,
 ) -> ExecutionRequest:
-    """An order for an eval, narrowed to some of its scenarios or turned to other connectors by name."""
+    """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
     store = workspace.store
     scenarios = [cast(StoredScenario, await store.get("scenario", one)) for one in wanted.scenario_ids]
     if only:
@@ -56,13 +56,12 @@ async def request_for(
         chosen = [connector for connector in found if connector is not None]
     else:
         chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
-    usual = workspace.config.defaults.repetitions or 1
-    own = wanted.repetitions if wanted.repetitions != _one_time else usual
-    return ExecutionRequest(scenarios, chosen, repetitions or own, wanted)
+    times = repetitions or wanted.repetitions or workspace.config.defaults.repetitions or 1
+    return ExecutionRequest(scenarios, chosen, times, wanted)
 
 
 async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionRequest:
-    """The part of an order that did not pass in the last execution of its eval."""
+    """The part of a request that did not pass in the last execution of its eval."""
     assert request.eval is not None
     name = request.eval.name
     page = await records.executions(Filters(eval_id=request.eval.id), limit=1)
@@ -89,10 +88,47 @@ def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredS
     return found
 
 
+async def trial_request(
+    workspace: Workspace,
+    scenario_id: str,
+    connector_id: str,
+    *,
+    persona_id: str | None = None,
+    case_name: str | None = None,
+    repetitions: int = 1,
+    labels: dict[str, Any] | None = None,
+) -> ExecutionRequest:
+    """One scenario against one connector, as one of its personas and with one of its cases if asked for."""
+    scenario = cast(StoredScenario, await _referred(workspace, "scenario", "scenarioId", scenario_id))
+    connector = cast(StoredConnector, await _referred(workspace, "connector", "connectorId", connector_id))
+    if persona_id is not None:
+        await _referred(workspace, "persona", "personaId", persona_id)
+        scenario = scenario.model_copy(update={"persona_ids": [persona_id]})
+    if case_name is not None:
+        scenario = await _with_case(workspace, scenario, case_name)
+    return ExecutionRequest([scenario], [connector], repetitions, trigger="try", labels=labels or {})
+
+
+async def _referred(workspace: Workspace, kind: DefinitionKind, field: str, identity: str) -> object:
+    try:
+        return await workspace.store.get(kind, identity)
+    except NotFound as error:
+        raise UnknownReference(f"{field}: {error}") from None
+
+
+async def _with_case(workspace: Workspace, scenario: StoredScenario, name: str) -> StoredScenario:
+    cases = await asyncio.to_thread(cases_of, scenario, workspace.folder)
+    names = [case.name or f"case {number}" for number, case in enumerate(cases, 1)]
+    if name not in names:
+        raise UnknownReference(f'caseName: the scenario has no case "{name}"{closest(name, names)}')
+    case = cases[names.index(name)].model_copy(update={"name": name})
+    return scenario.model_copy(update={"cases": [case]})
+
+
 async def start_execution(
     workspace: Workspace, request: ExecutionRequest, *, once: IdempotencyKey | None = None
 ) -> Execution:
-    """Check every run of an order and queue them."""
+    """Check every run of a request and queue them."""
     runs: list[NewRun] = []
     async for run in _runs(workspace, request):
         runs.append(run)
@@ -117,8 +153,7 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
         except InvalidDefinition as error:
             raise ConfigError(f'connector "{connector.name}": {error}') from None
     count = 0
-    for given in request.scenarios:
-        scenario = _with_defaults(given, workspace)
+    for scenario in request.scenarios:
         personas = [
             cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
         ]
@@ -137,14 +172,6 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             if count > MOST_RUNS:
                 raise ConfigError(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
-
-
-def _with_defaults(scenario: StoredScenario, workspace: Workspace) -> StoredScenario:
-    """A scenario that says nothing of its length takes the project's."""
-    usual = workspace.config.defaults.max_messages
-    if usual is None or scenario.max_messages != _messages:
-        return scenario
-    return scenario.model_copy(update={"max_messages": usual})
 
 
 def _multiplied(

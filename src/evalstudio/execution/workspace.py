@@ -12,7 +12,7 @@ from ..cassettes import Cassette
 from ..connectors.contract import ProjectScope
 from ..connectors.http_pool import AddressCheck, HttpPool
 from ..connectors.session import close_connectors
-from ..conversation.preparation import Services
+from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
 from ..llm.cache import AnswerCache
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
@@ -50,6 +50,11 @@ class Workspace:
     @property
     def has_model(self) -> bool:
         return self.config.llm_settings is not None
+
+    @property
+    def usual_max_messages(self) -> int:
+        """How long a conversation may be where its scenario sets no limit."""
+        return self.config.defaults.max_messages or USUAL_MAX_MESSAGES
 
     @property
     def scope(self) -> ProjectScope:

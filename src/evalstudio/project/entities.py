@@ -14,21 +14,15 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
-from pydantic.alias_generators import to_camel
 
 from ..conversation.definitions import Case, Definition, Persona, Scenario
-from ..evaluators.aggregate import Outcome
-from ..evaluators.contract import Fault
 from ..evaluators.criteria import Name
+from ..evaluators.results import SENT, RunOutput, Turn, Verdict
 from ..messages import Message
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
 
-# camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
-_SENT = ConfigDict(
-    alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True
-)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARACTERS = 9
 _RANDOM_BITS = 60
@@ -106,7 +100,12 @@ class Eval(Definition):
     name: Name
     scenario_ids: list[str] = Field(min_length=1)
     connector_ids: list[str] = Field(min_length=1, description="One connectorId is accepted too")
-    repetitions: int = Field(default=1, ge=1, le=10_000, description="How often each combination runs")
+    repetitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="How often each combination runs; the project's default, or once, if not given",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -159,7 +158,7 @@ class StoredEval(Eval, Stored):
 class _Entity(BaseModel):
     """What executions and runs share: camelCase in JSON, an id and times in UTC."""
 
-    model_config = _SENT
+    model_config = SENT
 
     id: str = Field(default_factory=new_id)
     created_at: Moment = Field(default_factory=now)
@@ -169,7 +168,7 @@ class _Entity(BaseModel):
 class Counts(BaseModel):
     """The runs of an execution by where they stand. ``unasserted`` ones passed with nothing to hold."""
 
-    model_config = _SENT
+    model_config = SENT
 
     total: int = 0
     queued: int = 0
@@ -194,20 +193,6 @@ class Execution(_Entity):
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
 
 
-class RunVerdict(BaseModel):
-    """What a run came to. An error is neither success nor failure."""
-
-    model_config = _SENT
-
-    success: bool
-    outcome: Outcome
-    fault: Fault | None = None
-    score: float | None = None
-    overall_score: float | None = None
-    reason: str = ""
-    asserted: bool = Field(default=True, description="Whether anything could have failed")
-
-
 class RunSummary(_Entity):
     """A run as lists show it: everything but what was said and the whole output."""
 
@@ -229,19 +214,8 @@ class RunSummary(_Entity):
     total_tokens: int | None = None
     turn_count: int = 0
     thread_id: str | None = None
-    result: RunVerdict | None = None
+    result: Verdict | None = None
     error: str | None = None
-
-
-class Turn(BaseModel):
-    """One agent invocation with the evaluations after it."""
-
-    model_config = _SENT | ConfigDict(extra="allow")
-
-    turn: int = Field(ge=0)
-    latency_ms: float | None = None
-    tokens_usage: dict[str, Any] | None = None
-    evaluator_results: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
 
 
 class Run(RunSummary):
@@ -250,4 +224,16 @@ class Run(RunSummary):
     case: Case | None = None
     messages: list[Message] = Field(default_factory=list[Message])
     turns: list[Turn] = Field(default_factory=list[Turn])
-    output: dict[str, Any] | None = None
+    output: RunOutput | None = None
+
+    @model_validator(mode="after")
+    def _messages_by_turn(self) -> Run:
+        """In JSON the messages stand in one list; each turn gets its own back."""
+        start = 0
+        for turn in self.turns:
+            own = self.messages[start : start + turn.message_count]
+            start += turn.message_count
+            if turn.number > 0 and own and own[0].role == "user":
+                turn.user_message, *own = own
+            turn.messages = own
+        return self

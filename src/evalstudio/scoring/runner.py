@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +17,11 @@ from pydantic import ValidationError
 
 from ..base.concurrency import run_sync
 from ..configs import InvalidConfig, readable
-from ..evaluators.aggregate import Outcome, conclude_once
+from ..evaluators.aggregate import criterion_of, run_evaluators, score_on_scale
 from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
-from ..evaluators.criteria import Coverage, CriterionScore, EvaluationCriteria, Score, on_scale, weigh
+from ..evaluators.criteria import Coverage, EvaluationCriteria
 from ..evaluators.records import CriterionResult, EvaluationInput, facts_of
-from ..evaluators.running import Finding, run_turn
+from ..evaluators.results import Finding, Outcome, Verdict
 from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry
 from .config import EvaluationRunConfig, resolve
@@ -114,10 +113,8 @@ class EvaluationRunner:
         criteria = record.criteria or self.config.criteria
         facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder)
         snapshot = _copy_of(record)
-        results = await run_turn(
-            self.entries, facts, models_after_failure=True, limit=asyncio.Semaphore(self.config.concurrency)
-        )
-        outcome = self.conclude(results, facts)
+        verdict = await run_evaluators(self.entries, facts, asyncio.Semaphore(self.config.concurrency))
+        outcome = self.aggregated(verdict, facts)
         outcome.input_snapshot = snapshot
         outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
         outcome.evaluation_config_snapshot = self.snapshot(criteria)
@@ -135,48 +132,36 @@ class EvaluationRunner:
         except Exception as error:
             outcome.run_errors.append(f"{type(self._storage).__name__} could not save the result: {error}")
 
-    def conclude(self, results: list[Finding], facts: TurnFacts) -> AggregatedEvaluationResult:
-        """Weigh what the evaluators said about one record."""
-        verdict = conclude_once(results)
+    def aggregated(self, verdict: Verdict, facts: TurnFacts) -> AggregatedEvaluationResult:
+        """A verdict in the shape recorded results have."""
         declared = {criterion.name: criterion for criterion in facts.criteria}
-        judged: list[CriterionScore] = []
-        shown: list[CriterionResult] = []
-        run_errors: list[str] = []
-        errors = 0
-        for result in results:
-            name = result.criterion_name or (result.name if result.name in declared else None)
-            score = _score(result, declared.get(name) if name else None)
-            shown.append(self._shown(result, name, score))
-            errors += result.error is not None
-            if name is not None:
-                unbounded = "unbounded" in result.metadata and bool(result.metadata["unbounded"])
-                judged.append(CriterionScore(name, score, result.error, result.skipped, unbounded))
-            elif result.error is not None:
-                run_errors.append(f"{result.name}: {result.error}")
-        overall, means, coverage = weigh(judged, facts.criteria)
-        coverage.errors = errors
+        errors = [finding for finding in verdict.evaluator_results if finding.error is not None]
         return AggregatedEvaluationResult(
-            overall_score=overall,
-            results=shown,
+            overall_score=verdict.overall_score,
+            results=[self._criterion_result(finding, declared) for finding in verdict.evaluator_results],
             timestamp=int(time.time() * 1000),
             input_snapshot=None,
             outcome=verdict.outcome,
             success=verdict.success,
-            run_errors=run_errors,
+            run_errors=[f"{f.name}: {f.error}" for f in errors if criterion_of(f, declared) is None],
             metrics=verdict.metrics,
-            criterion_scores=means,
-            coverage=coverage,
+            criterion_scores=verdict.criterion_scores,
+            coverage=verdict.coverage
+            or Coverage(errors=sum(1 for f in verdict.evaluator_results if f.error)),
         )
 
-    def _shown(self, result: Finding, name: str | None, score: Score | None) -> CriterionResult:
+    def _criterion_result(
+        self, finding: Finding, declared: Mapping[str, EvaluationCriteria]
+    ) -> CriterionResult:
+        name = criterion_of(finding, declared)
         return CriterionResult(
-            criterion_name=name or result.name,
-            score=score,
-            reasoning=result.reason,
-            evaluator_type=self._given_types[result.name],
-            error=result.error,
-            metadata=result.metadata,
-            skipped=result.skipped,
+            criterion_name=name or finding.name,
+            score=score_on_scale(finding, declared.get(name) if name else None),
+            reasoning=finding.reason,
+            evaluator_type=self._given_types[finding.name],
+            error=finding.error,
+            metadata=finding.metadata,
+            skipped=finding.skipped,
         )
 
     def snapshot(self, criteria: Sequence[EvaluationCriteria]) -> dict[str, Any]:
@@ -187,19 +172,6 @@ class EvaluationRunner:
             "storageProviderType": type(self._storage).__name__ if self._storage else "none",
             "metadataKeys": sorted(self.config.metadata),
         }
-
-
-def _score(result: Finding, criterion: EvaluationCriteria | None) -> Score | None:
-    if result.error is not None or result.skipped:
-        return None
-    if result.score is not None:
-        return result.score
-    if result.value is None:
-        return result.success
-    if criterion is None or result.kind == "metric":
-        return result.value
-    # Where the scale knows only yes and no, the evaluator's own verdict is the score.
-    return on_scale(result.value, criterion, threshold=0.0 if result.success else math.inf)
 
 
 def _can_save(storage: object) -> bool:

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.json_text import json_bytes
-from ..evaluators.running import run_inline, run_turn
+from ..evaluators.aggregate import conclude_once, run_evaluators
+from ..evaluators.results import Verdict
+from ..evaluators.running import run_inline
 from .datasets import BadRecord, Chunk
 from .plan import RecordSelection
 from .rows import Record, RowReader, UnusableRow, in_sample
@@ -138,14 +140,14 @@ class Scorer:
         return True
 
     def _score_inline(self, record: Record) -> dict[str, Any]:
-        return self._shown(record, run_inline(self._runner.entries, record.facts))
+        findings = run_inline(self._runner.entries, record.facts)
+        return self._result(record, conclude_once(findings, record.facts.criteria))
 
     async def _score(self, record: Record, limit: asyncio.Semaphore) -> dict[str, Any]:
-        results = await run_turn(self._runner.entries, record.facts, models_after_failure=True, limit=limit)
-        return self._shown(record, results)
+        return self._result(record, await run_evaluators(self._runner.entries, record.facts, limit))
 
-    def _shown(self, record: Record, results: Any) -> dict[str, Any]:
-        outcome = self._runner.conclude(results, record.facts)
+    def _result(self, record: Record, verdict: Verdict) -> dict[str, Any]:
+        outcome = self._runner.aggregated(verdict, record.facts)
         outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
         outcome.input_snapshot = {"dataset": self._choice.dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata

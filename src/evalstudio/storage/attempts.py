@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Boolean, Integer, bindparam, func, or_, select, update
 
-from .contract import Lease, RunEnding, TurnRecord
+from ..evaluators.results import Turn
+from .contract import Lease, RunEnding
 from .errors import LeaseLost
 from .rows import AnyRow
 from .schema import messages, outputs, runs, turns
@@ -60,7 +61,7 @@ _SHOWN_REASON = 500
 FINAL_RESULTS = "finalResults"
 
 
-def append_turn(unit: Transaction, lease: Lease, turn: TurnRecord) -> None:
+def append_turn(unit: Transaction, lease: Lease, turn: Turn) -> None:
     """Keep a finished turn."""
     row = _row(unit, lease)
     if row.status != "running" or (row.attempt, row.worker_id) != (lease.attempt, lease.worker_id):
@@ -154,18 +155,10 @@ def _output(ending: RunEnding) -> dict[str, Any]:
     return {**ending.output, FINAL_RESULTS: [result.to_json() for result in ending.final_results]}
 
 
-def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: TurnRecord) -> None:
+def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) -> None:
     key: dict[str, Any] = {"run_id": lease.run_id, "attempt": lease.attempt, "turn": turn.number}
-    usage = turn.tokens_usage
-    body = {
-        "turn": turn.number,
-        "messageCount": len(turn.messages),
-        "latencyMs": turn.latency_ms,
-        "tokensUsage": usage.model_dump() if usage else None,
-        "evaluatorResults": [result.to_json() for result in turn.results],
-    }
-    unit.add(turns, key | {"body": {**turn.more, **body}})
-    for position, message in enumerate(turn.messages):
+    unit.add(turns, key | {"body": turn.to_json()})
+    for position, message in enumerate(turn.all_messages):
         unit.add(messages, key | {"position": position, "body": message.to_json()})
     unit.add_event("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
 

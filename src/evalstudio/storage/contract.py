@@ -13,19 +13,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
 from ..base.json_text import HasJson, json_text
-from ..evaluators.running import Finding
-from ..messages import Message, TokensUsage
+from ..evaluators.results import Finding, Outcome, Turn, Verdict
+from ..messages import TokensUsage
 from ..project.entities import (
     Counts,
     Execution,
     Run,
     RunSummary,
-    RunVerdict,
     StoredConnector,
     StoredEval,
     StoredPersona,
@@ -33,9 +32,6 @@ from ..project.entities import (
     new_id,
 )
 from .errors import InvalidCursor
-
-if TYPE_CHECKING:
-    from ..evaluators.aggregate import Outcome
 
 DefinitionKind = Literal["persona", "scenario", "connector", "eval"]
 AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval
@@ -146,29 +142,17 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """A finished turn: what was said in it and what the evaluators found. Turn 0 is what was said before."""
-
-    number: int
-    messages: Sequence[Message]
-    results: Sequence[Finding] = ()
-    latency_ms: float | None = None
-    tokens_usage: TokensUsage | None = None
-    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True)
 class RunEnding:
     """How a run ended. The last turn may come along, to be kept in the same step; if it was kept before, only
     the results that came after it do."""
 
-    verdict: RunVerdict
+    verdict: Verdict
     output: Mapping[str, Any] = field(default_factory=dict[str, Any])
     latency_ms: float | None = None
     tokens_usage: TokensUsage | None = None
     thread_id: str | None = None
     error: str | None = None
-    last_turn: TurnRecord | None = None
+    last_turn: Turn | None = None
     final_results: Sequence[Finding] = ()
 
 
@@ -254,7 +238,7 @@ class Queue(Protocol):
         execution_id: str | None = None,
     ) -> Sequence[ClaimedRun]: ...
     async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat: ...
-    async def append_turn(self, lease: Lease, turn: TurnRecord) -> None: ...
+    async def append_turn(self, lease: Lease, turn: Turn) -> None: ...
     async def finish(self, lease: Lease, ending: RunEnding) -> None: ...
     async def release(self, leases: Collection[Lease]) -> None: ...
     async def abandon(self, worker_ids: Collection[str]) -> int: ...

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
+from ..evaluators.results import Finding, RunOutput, Turn, Verdict
 from ..messages import Message
-from ..project.entities import Counts, Execution, Run, RunSummary, RunVerdict, Turn, id_floor, name_key
+from ..project.entities import Counts, Execution, Run, RunSummary, id_floor, name_key
 from .attempts import FINAL_RESULTS
 from .contract import Filters, GroupedBy, Page, Tally, cursor_after, read_cursor
 from .errors import NotFound
@@ -23,6 +25,8 @@ from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
 from .transaction import COUNTED, Transaction
 
 LARGEST_PAGE = 1000
+_OUTPUT = TypeAdapter(RunOutput)
+_FINDINGS = TypeAdapter(list[Finding])
 T = TypeVar("T")
 
 
@@ -122,48 +126,56 @@ def get_run(unit: Transaction, wanted: str, attempt: int | None) -> Run:
     row = unit.connection.execute(query).one_or_none()
     if row is None:
         raise NotFound("run", wanted)
-    shown = attempt or row.attempt
-    fields: dict[str, Any] = run_fields(row) | {"attempt": shown}
-    output, result = _output(unit, wanted, shown)
-    if shown != row.attempt:
-        fields |= {"result": result}
-    found = _turns(unit, wanted, shown)
-    if output is not None and found:
-        found[-1].evaluator_results += output.pop(FINAL_RESULTS, [])
+    number = attempt or row.attempt
+    fields: dict[str, Any] = run_fields(row) | {"attempt": number}
+    run_turns = _turns(unit, wanted, number)
+    output, verdict = _output(unit, wanted, number, run_turns)
+    if number != row.attempt:
+        fields |= {"result": verdict}
     return Run.model_construct(
         **fields,
         case=None if row.case is None else Case.model_validate(row.case),
-        messages=_messages(unit, wanted, shown),
-        turns=found,
+        messages=[message for turn in run_turns for message in turn.all_messages],
+        turns=run_turns,
         output=output,
     )
 
 
-def _output(unit: Transaction, wanted: str, attempt: int) -> tuple[dict[str, Any] | None, RunVerdict | None]:
+def _output(
+    unit: Transaction, wanted: str, attempt: int, run_turns: Sequence[Turn]
+) -> tuple[RunOutput | None, Verdict | None]:
     row = unit.connection.execute(
         select(outputs.c.output, outputs.c.result).where(
             outputs.c.run_id == wanted, outputs.c.attempt == attempt
         )
     ).one_or_none()
-    return (None, None) if row is None else (row.output, RunVerdict.model_validate(row.result))
-
-
-def _messages(unit: Transaction, wanted: str, attempt: int) -> list[Message]:
-    rows = unit.connection.execute(
-        select(messages.c.body)
-        .where(messages.c.run_id == wanted, messages.c.attempt == attempt)
-        .order_by(messages.c.turn, messages.c.position)
-    )
-    return [Message.model_validate(row.body) for row in rows]
+    if row is None:
+        return None, None
+    if run_turns:
+        run_turns[-1].results += _FINDINGS.validate_python(row.output.get(FINAL_RESULTS, []))
+    return _OUTPUT.validate_python(row.output), Verdict.model_validate(row.result)
 
 
 def _turns(unit: Transaction, wanted: str, attempt: int) -> list[Turn]:
+    """The turns of an attempt with what was said in them; turn 0 is what was said before the first."""
+    where = (messages.c.run_id == wanted, messages.c.attempt == attempt)
+    query = select(messages.c.turn, messages.c.body).where(*where)
+    spoken: dict[int, list[Message]] = {}
+    for row in unit.connection.execute(query.order_by(messages.c.turn, messages.c.position)):
+        spoken.setdefault(row.turn, []).append(Message.model_validate(row.body))
     rows = unit.connection.execute(
         select(turns.c.body)
         .where(turns.c.run_id == wanted, turns.c.attempt == attempt)
         .order_by(turns.c.turn)
     )
-    return [Turn.model_validate(row.body) for row in rows]
+    return [_with_messages(Turn.model_validate(row.body), spoken) for row in rows]
+
+
+def _with_messages(turn: Turn, spoken: Mapping[int, list[Message]]) -> Turn:
+    turn.messages = spoken.get(turn.number, [])
+    if turn.number > 0 and turn.messages and turn.messages[0].role == "user":
+        turn.user_message, *turn.messages = turn.messages
+    return turn
 
 
 def get_snapshots(

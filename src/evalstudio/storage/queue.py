@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, exists, insert, or_, select, tuple_, update
 
-from ..project.entities import Execution, RunVerdict, name_key
+from ..evaluators.results import Verdict
+from ..project.entities import Execution, name_key
 from .attempts import end
 from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
@@ -283,5 +284,5 @@ def _requeue(unit: Transaction, rows: Sequence[AnyRow], why: str, lost: bool) ->
 def _give_up(unit: Transaction, row: AnyRow) -> None:
     """A run that brings down every worker must not do so for ever."""
     reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
-    verdict = RunVerdict(success=False, outcome="error", fault="system", reason=reason)
+    verdict = Verdict(outcome="error", fault="system", reason=reason)
     end(unit, Lease(row.id, row.attempt, ""), RunEnding(verdict, error=reason), anybody=True)

@@ -11,7 +11,8 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ..project.entities import Counts, Execution, RunSummary, RunVerdict
+from ..evaluators.results import Verdict
+from ..project.entities import Counts, Execution, RunSummary
 from .contract import Snapshot
 from .schema import executions, runs, snapshots
 from .transaction import COUNTED, Transaction, now_ms
@@ -57,11 +58,10 @@ def execution_of(row: AnyRow) -> Execution:
     )
 
 
-def verdict_of(row: AnyRow) -> RunVerdict | None:
+def verdict_of(row: AnyRow) -> Verdict | None:
     if row.outcome is None:
         return None
-    return RunVerdict.model_construct(
-        success=row.outcome == "pass",
+    return Verdict(
         outcome=row.outcome,
         fault=row.fault,
         score=row.score,

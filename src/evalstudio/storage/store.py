@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 from sqlalchemy import ColumnElement
 
 from ..base.json_text import HasJson
+from ..evaluators.results import Turn
 from ..project.entities import Execution, Run, RunSummary, new_id
 from . import attempts, definitions, lists, queue, run_controls
 from . import evaluations as recorded
@@ -33,7 +34,6 @@ from .contract import (
     RunEnding,
     Store,
     Tally,
-    TurnRecord,
 )
 from .events import ListenTask, WakeSignals
 from .rows import SnapshotCache
@@ -147,7 +147,7 @@ class SqlStore(Store):
     async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
         return await self._write(lambda unit: queue.heartbeat(unit, leases, lease_seconds))
 
-    async def append_turn(self, lease: Lease, turn: TurnRecord) -> None:
+    async def append_turn(self, lease: Lease, turn: Turn) -> None:
         await self._write(lambda unit: attempts.append_turn(unit, lease, turn))
 
     async def finish(self, lease: Lease, ending: RunEnding) -> None:

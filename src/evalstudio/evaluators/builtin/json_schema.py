@@ -147,8 +147,8 @@ def fenced_blocks(text: str) -> Iterator[str]:
 def _open(opened: str) -> tuple[bool, str]:
     """Whether a block is wanted by what follows its fence, and what of that belongs to the block."""
     opened = opened.lstrip("` \t")
-    located = _FENCE_LANGUAGE.match(opened)
-    language = located[0].lower() if located else ""
+    match = _FENCE_LANGUAGE.match(opened)
+    language = match[0].lower() if match else ""
     return language in _LANGUAGES, opened[len(language) :]
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
-from ...evaluators.aggregate import Outcome
 from ...evaluators.records import EvaluationInput
+from ...evaluators.results import Outcome
 from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
 from ...storage.contract import Filters, IdempotencyKey
 from ..errors import refusals

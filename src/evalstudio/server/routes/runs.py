@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import TypeAdapter
 
 from ...conversation.definitions import Persona, Scenario
-from ...evaluators.aggregate import Outcome
-from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution
+from ...evaluators.results import Outcome, RunOutput
+from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
+from ...execution.rescoring import NotRescorable, rescore
 from ...project.entities import (
     Connector,
     Execution,
@@ -25,20 +27,16 @@ from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
-from ..rescoring import rescore
 from ..shapes.base import Identity, Text
 from ..shapes.runs import (
     Affected,
     Rescored,
     RunDefinitions,
-    RunDetail,
     StartedRuns,
     StartExecution,
     StartRun,
-    detail_of,
 )
 from ..shapes.system import ExecutionPage, RunPage
-from ..trying import trial_request
 
 executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
 
@@ -166,16 +164,24 @@ async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -
 @router.post("", operation_id="startRun", status_code=201, responses=refusals(404, 409, 413, 415))
 async def start_run(studio: StudioDep, body: StartRun, once: OnceDep) -> StartedRuns:
     """Try one scenario against one connector, as a playground."""
-    order = await trial_request(studio, body)
-    execution = await start_execution(studio.workspace, order, once=once)
+    request = await trial_request(
+        studio.workspace,
+        body.scenario_id,
+        body.connector_id,
+        persona_id=body.persona_id,
+        case_name=body.case_name,
+        repetitions=body.repetitions,
+        labels=body.labels,
+    )
+    execution = await start_execution(studio.workspace, request, once=once)
     page = await studio.store.runs(Filters(execution_id=execution.id), limit=_SHOWN_RUNS)
     return StartedRuns.model_construct(execution=execution, runs=page.items)
 
 
 @router.get("/{id}", operation_id="getRun", responses=refusals(404))
-async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> RunDetail:  # noqa: A002
+async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> Run:  # noqa: A002
     """A run with all that was said and its whole output."""
-    return detail_of(await studio.store.run(id, attempt=attempt))
+    return await studio.store.run(id, attempt=attempt)
 
 
 @router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))
@@ -219,7 +225,14 @@ async def cancel_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
 @router.post("/{id}/rescore", operation_id="rescoreRun", responses=refusals(404, 409))
 async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:  # noqa: A002
     """What the scenario's evaluators of today say about this conversation."""
-    return await rescore(studio, id)
+    run = await studio.store.run(id)
+    try:
+        result = await rescore(studio.workspace, run)
+    except NotRescorable as error:
+        raise ApiError(409, str(error)) from None
+    changed = run.result is None or result.outcome != run.result.outcome
+    output = TypeAdapter(RunOutput).validate_python(result.output())
+    return Rescored(result=result.verdict, output=output, changed=changed)
 
 
 @router.delete("/{id}", operation_id="deleteRun", status_code=204, responses=refusals(404, 409))

@@ -1,0 +1,195 @@
+"""What is kept: the finding of an evaluator, the turn it was made on, and the verdict over all of them.
+
+The engine makes them, storage keeps them, the API and the client read them: each exists once. What an
+evaluator's author returns is an ``EvaluationResult``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NotRequired
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field, with_config
+from pydantic.alias_generators import to_camel
+from typing_extensions import TypedDict
+
+from ..messages import Message, TokensUsage
+from .contract import Fault, Gate, Invocation, Kind
+from .criteria import Coverage, Score
+
+Outcome = Literal["pass", "fail", "error"]
+EndedBy = Literal["failure", "success", "script", "user", "limit"]
+
+# camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
+SENT = ConfigDict(
+    alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True
+)
+
+
+@dataclass(slots=True)
+class Finding:
+    """One result of one evaluator on one turn, with everything needed to explain it later."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = SENT
+
+    type: str
+    label: str
+    name: str
+    kind: Kind
+    gate: Gate
+    success: bool
+    value: float | None = None
+    reason: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    error: str | None = None
+    fault: Fault | None = None
+    skipped: bool = False
+    decisive: bool = False
+    pending: bool = False
+    criterion_name: str | None = None
+    score: Score | None = None
+    turn: int = 1
+    duration_ms: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return not (self.success or self.skipped) and self.error is None
+
+    @property
+    def holds(self) -> bool:
+        return self.success and not self.skipped and self.error is None
+
+    @property
+    def missing(self) -> bool:
+        """Whether a metric had nothing to measure."""
+        return bool(self.metadata) and bool(self.metadata.get("missing"))
+
+    @property
+    def word(self) -> str:
+        """The result in one word, the same in the terminal and in notebooks."""
+        if self.error is not None:
+            return "error"
+        if self.kind == "metric":
+            return "measured"
+        if self.skipped:
+            return "skipped"
+        return "pending" if self.pending else "pass" if self.success else "fail"
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as it is stored: flags and texts that do not apply are left out."""
+        fields: dict[str, Any] = {
+            "type": self.type,
+            "label": self.label,
+            "name": self.name,
+            "kind": self.kind,
+            "gate": self.gate,
+            "success": self.success,
+            "value": self.value,
+            "reason": self.reason,
+            "metadata": self.metadata,
+            "turn": self.turn,
+            "durationMs": round(self.duration_ms, 3),
+        }
+        optional = {
+            "error": self.error,
+            "fault": self.fault,
+            "skipped": self.skipped or None,
+            "decisive": self.decisive or None,
+            "pending": self.pending or None,
+            "criterionName": self.criterion_name,
+            "score": self.score,
+        }
+        return fields | {key: item for key, item in optional.items() if item is not None}
+
+
+class Turn(BaseModel):
+    """One agent invocation with the evaluations after it. Turn 0 is what was said before the first.
+
+    In JSON the messages stand in the run; ``messageCount`` says how many of them are the turn's own.
+    """
+
+    model_config = SENT
+
+    number: int = Field(validation_alias="turn", serialization_alias="turn", ge=0)
+    message_count: int = 0
+    latency_ms: float | None = None
+    tokens_usage: TokensUsage | None = None
+    results: list[Finding] = Field(
+        default_factory=list[Finding],
+        validation_alias="evaluatorResults",
+        serialization_alias="evaluatorResults",
+    )
+    user_message: Message | None = Field(default=None, exclude=True)
+    messages: list[Message] = Field(default_factory=list[Message], exclude=True)
+
+    @property
+    def all_messages(self) -> list[Message]:
+        """What the user said, if anything, and what the agent added."""
+        return self.messages if self.user_message is None else [self.user_message, *self.messages]
+
+    @property
+    def invocation(self) -> Invocation:
+        return Invocation(self.latency_ms or 0.0, self.messages, self.tokens_usage)
+
+    def to_json(self) -> dict[str, Any]:
+        """The turn as it is stored, beside its messages."""
+        return {
+            "turn": self.number,
+            "messageCount": len(self.all_messages),
+            "latencyMs": self.latency_ms,
+            "tokensUsage": self.tokens_usage.model_dump() if self.tokens_usage else None,
+            "evaluatorResults": [finding.to_json() for finding in self.results],
+        }
+
+
+class Verdict(BaseModel):
+    """What a run or a record came to. An error is neither success nor failure.
+
+    The findings behind it, the metrics and the coverage are part of a run's output, not of its summary.
+    """
+
+    model_config = SENT
+
+    outcome: Outcome
+    reason: str = ""
+    score: float | None = None
+    fault: Fault | None = None
+    overall_score: float | None = None
+    asserted: bool = Field(default=True, description="Whether anything could have failed")
+    evaluator_results: list[Finding] = Field(default_factory=list[Finding], exclude=True)
+    metrics: dict[str, float] = Field(default_factory=dict[str, float], exclude=True)
+    criterion_scores: dict[str, float] = Field(default_factory=dict[str, float], exclude=True)
+    coverage: Coverage | None = Field(default=None, exclude=True)
+
+    @computed_field
+    @property
+    def success(self) -> bool:
+        return self.outcome == "pass"
+
+
+class CriteriaAnswer(TypedDict):
+    """What the judge of a scenario's success and failure criteria answered."""
+
+    successMet: bool
+    failureMet: bool
+    confidence: float | None
+    reasoning: str
+
+
+@with_config(ConfigDict(extra="allow"))
+class RunOutput(TypedDict):
+    """What a run came to in detail. Parts that do not apply are left out."""
+
+    avgLatencyMs: NotRequired[float]
+    totalLatencyMs: NotRequired[float]
+    messageCount: NotRequired[int]
+    maxMessagesReached: NotRequired[bool]
+    endedBy: NotRequired[EndedBy]
+    stopReason: NotRequired[str]
+    tokensUsage: NotRequired[TokensUsage]
+    modelUsage: NotRequired[dict[str, TokensUsage]]
+    evaluation: NotRequired[CriteriaAnswer]
+    evaluatorResults: NotRequired[list[Finding]]
+    metrics: NotRequired[dict[str, float]]
+    overallScore: NotRequired[float]
+    coverage: NotRequired[dict[str, Any]]
