@@ -9,9 +9,10 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 from tests.support.stored_runs import claimed, ending, queued, turn
 
 from evalstudio.evaluators.results import Turn
@@ -20,7 +21,7 @@ from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import StoredPersona
 from evalstudio.storage import sqlite
 from evalstudio.storage.errors import NotFound, StorageError
-from evalstudio.storage.opening import DEFAULT_PATH, open_store, sqlite_path, status
+from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, sqlite_path, status
 
 SETTINGS = StorageSettings()
 
@@ -207,3 +208,12 @@ async def test_odd_names_of_folders_are_no_trouble(tmp_path: Path) -> None:
     async with await open_store(SETTINGS, folder) as store:
         await store.create(StoredPersona(name="Ada"))
     assert (folder / DEFAULT_PATH).exists()
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+async def test_commits_wait_for_the_disk_where_asked(tmp_path: Path, synchronous: Any, level: int) -> None:
+    settings = StorageSettings(synchronous=synchronous)
+    await migrate(settings, tmp_path)
+    async with await open_store(settings, tmp_path) as store:
+        query = text("PRAGMA synchronous")
+        assert await store.database.write(lambda unit: unit.connection.execute(query).scalar()) == level

@@ -38,6 +38,10 @@ class StorageSettings(StrictConfig):
     type: Literal["sqlite", "postgres"] = "sqlite"
     path: Text | None = Field(default=None, description="SQLite file, relative to the config file")
     connection_string: Text | None = Field(default=None, repr=False)
+    synchronous: Literal["normal", "full"] = Field(
+        default="normal",
+        description="SQLite: full waits for the disk at every commit, so that a power cut loses nothing",
+    )
 
     @model_validator(mode="after")
     def _belongs_to_its_type(self) -> StorageSettings:
@@ -45,6 +49,8 @@ class StorageSettings(StrictConfig):
             raise ValueError("postgres needs a connectionString")
         if self.type == "postgres" and self.path is not None:
             raise ValueError("path is for sqlite; postgres takes a connectionString")
+        if self.type == "postgres" and self.synchronous != "normal":
+            raise ValueError("synchronous is for sqlite; set synchronous_commit in PostgreSQL")
         if self.type == "sqlite" and self.connection_string is not None:
             raise ValueError("connectionString is for postgres; sqlite takes a path")
         return self

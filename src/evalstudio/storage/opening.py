@@ -41,7 +41,7 @@ async def open_store(settings: StorageSettings, base: Path) -> SqlStore:
 
         path = sqlite_path(settings, base)
         await asyncio.to_thread(_migrate_sqlite, path)
-        return SqlStore(SqliteDatabase(path))
+        return SqlStore(SqliteDatabase(path, full_sync=settings.synchronous == "full"))
     from .postgres import PostgresDatabase
 
     database = PostgresDatabase(_dsn(settings))

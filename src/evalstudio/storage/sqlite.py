@@ -45,7 +45,7 @@ class _Job:
     error: BaseException | None = None
 
 
-def connect(path: Path, *, reading: bool = False) -> Engine:
+def connect(path: Path, *, reading: bool = False, full_sync: bool = False) -> Engine:
     """An engine over the file; its transactions are ours to begin."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StorageError(
@@ -60,7 +60,7 @@ def connect(path: Path, *, reading: bool = False) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: object) -> None:  # pyright: ignore[reportUnusedFunction]
-        set_up(cast(sqlite3.Connection, connection), reading=reading)
+        set_up(cast(sqlite3.Connection, connection), reading=reading, full_sync=full_sync)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -69,11 +69,17 @@ def connect(path: Path, *, reading: bool = False) -> Engine:
     return engine
 
 
-def set_up(connection: sqlite3.Connection, *, reading: bool = False) -> None:
+def set_up(connection: sqlite3.Connection, *, reading: bool = False, full_sync: bool = False) -> None:
+    """Settings every connection needs.
+
+    With ``synchronous=NORMAL`` a commit survives the end of any process, ``kill -9`` included. After a power
+    cut or a crash of the machine the file is whole, but the last commits before it may be gone; ``FULL``
+    waits for the disk at every commit and keeps them too.
+    """
     connection.isolation_level = None
     if not reading:
         retry_while_busy(lambda: connection.execute("PRAGMA journal_mode=WAL"))
-    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(f"PRAGMA synchronous={'FULL' if full_sync else 'NORMAL'}")
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute(f"PRAGMA query_only={'ON' if reading else 'OFF'}")
 
@@ -100,8 +106,9 @@ def _data_version(connection: sqlite3.Connection) -> int:
 class SqliteDatabase:
     """Runs operations on the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, full_sync: bool = False) -> None:
         self.path = path
+        self._full_sync = full_sync
         self.signals = WakeSignals()
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
@@ -165,7 +172,7 @@ class SqliteDatabase:
 
     def _write_all(self) -> None:
         """The writer thread: take what is waiting, commit it, tell those who wait for it."""
-        engine = connect(self.path)
+        engine = connect(self.path, full_sync=self._full_sync)
         try:
             going = True
             while going:
