@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.connectors.connection import CallPolicy, is_temporary, retry_after
+from evalstudio.base.retry import retry_after
+from evalstudio.connectors.connection import CallPolicy, is_temporary
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 

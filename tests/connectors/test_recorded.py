@@ -32,7 +32,7 @@ CLOSED = HttpPool()
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "tape.jsonl"
+    return tmp_path / "cassette.jsonl"
 
 
 def opened(
@@ -42,7 +42,7 @@ def opened(
     *,
     definition: ConnectorDefinition = http_agent,
     config: Mapping[str, Any] | None = None,
-    asker: str = "",
+    run_key: str = "",
     persona: Mapping[str, str] | None = None,
     run: RunInfo | None = None,
     **where: Any,
@@ -55,7 +55,7 @@ def opened(
         extra_headers=persona,
         policy=QUICK,
         cassette=cassette,
-        asker=asker,
+        run_key=run_key,
     )
 
 
@@ -212,7 +212,7 @@ async def test_personas_that_say_the_same_get_their_own_answers_back(path: Path,
         return says(f"Yours is {request.headers['x-user']}")
 
     async def ask(cassette: Cassette, url: str, who: str) -> str:
-        session = opened(cassette, url, pool, asker=who, persona={"X-User": who})
+        session = opened(cassette, url, pool, run_key=who, persona={"X-User": who})
         said = [user("My balance?")]
         return (await session.invoke(said, said)).messages[0].text
 
@@ -267,7 +267,7 @@ async def test_a_recorded_answer_broken_by_hand_is_told(path: Path, pool: HttpPo
         with Cassette.record(path) as cassette:
             await opened(cassette, server.url, pool).invoke(said, said)
     path.write_text(text_in(path).replace('"latencyMs":', '"took":'))
-    with pytest.raises(CassetteError, match=r"tape\.jsonl cannot be used"):
+    with pytest.raises(CassetteError, match=r"cassette\.jsonl cannot be used"):
         await opened(Cassette.replay(path), server.url).invoke(said, said)
 
 

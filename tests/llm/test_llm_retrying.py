@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstudio.base.retry import retry_after
 from evalstudio.llm.limits import (
     Failure,
     RetryPolicy,
     RoleLimiter,
     call_with_retries,
-    retry_after,
     wait_before,
 )
 from evalstudio.llm.settings import ModelError

@@ -34,7 +34,7 @@ _PLAIN = ModelRequestParameters()
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said, and what that used."""
+    """What a model answered, and what that used."""
 
     text: str
     usage: TokensUsage
@@ -44,24 +44,24 @@ class Reply:
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
     """The conversation as text, what is empty left out."""
-    said: list[ModelMessage] = []
-    asked: list[ModelRequestPart] = []
+    sent: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
     for message in messages:
         text = text_for_model(message)
         if not text.strip():
             continue
         if message.role == "assistant":
-            if asked:
-                said.append(ModelRequest(parts=asked))
-                asked = []
-            said.append(ModelResponse(parts=[TextPart(text)]))
+            if parts:
+                sent.append(ModelRequest(parts=parts))
+                parts = []
+            sent.append(ModelResponse(parts=[TextPart(text)]))
         elif message.role in _SYSTEM_ROLES:
-            asked.append(SystemPromptPart(text))
+            parts.append(SystemPromptPart(text))
         else:
-            asked.append(UserPromptPart(text))
-    if asked:
-        said.append(ModelRequest(parts=asked))
-    return said
+            parts.append(UserPromptPart(text))
+    if parts:
+        sent.append(ModelRequest(parts=parts))
+    return sent
 
 
 def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelRequestParameters:
