@@ -19,13 +19,13 @@ Steps = tuple[str | int, ...]
 
 _STEP = re.compile(r"""\.?([^.\[\]"']+)|\.?\[(-?\d+)\]|\.?\["([^"]*)"\]|\.?\['([^']*)'\]""")
 _INDEX = re.compile(r"-?\d{1,18}")
-_ROOT = re.compile(r"\s*\$(?=[.\[]|\s*\Z)")
+_ROOT = re.compile(r"\A\s*\$(?=[.\[]|\s*\Z)")
 
 
 @lru_cache(maxsize=1024)
 def read_path(text: str) -> Steps:
     """The steps of a path; ``ValueError`` says where it cannot be read."""
-    rest = _ROOT.sub("", text, count=1).strip() if "$" in text else text.strip()
+    rest = _ROOT.sub("", text).strip()
     steps: list[str | int] = []
     place = 0
     while place < len(rest):

@@ -22,6 +22,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
+from ..base.json_text import whole_text
 from ..messages import Message, TokensUsage, text_for_model
 from .settings import Structured
 
@@ -97,9 +98,4 @@ def from_provider(response: ModelResponse) -> Reply:
         total_tokens=used.input_tokens + used.output_tokens,
     )
     text = "\n".join(answers) if answers else "".join(texts)
-    return Reply(_sound(text), usage, used.cache_read_tokens, response.finish_reason)
-
-
-def _sound(text: str) -> str:
-    """Text that can be stored and sent on: half of a surrogate pair cannot."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return Reply(whole_text(text), usage, used.cache_read_tokens, response.finish_reason)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base import placeholders
+from ...base.json_text import whole_text
 from ...messages import ContentBlock, Message, text_of
 from ..contract import EvaluatorContext
 from ..criteria import EvaluationCriteria
@@ -56,8 +57,7 @@ def _barred(text: str) -> str:
     left_out = len(text) - _HEAD - _TAIL
     if left_out > 0:
         text = f"{text[:_HEAD]}\n({left_out:,} characters left out)\n{text[-_TAIL:]}"
-    sound = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in sound.splitlines() or [""])
+    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in whole_text(text).splitlines() or [""])
 
 
 def checked_quotes(quotes: Sequence[str], messages: Sequence[Message]) -> list[dict[str, Any]]:
