@@ -98,6 +98,34 @@ def test_each_run_gets_its_own_answers_whoever_asks_first(path: Path) -> None:
     assert texts == ["for ben", "for ann", "for ann"]
 
 
+def test_a_file_of_an_earlier_release_is_read(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    lines = [
+        {
+            "kind": "model",
+            "take": take,
+            "asker": name,
+            "key": "of old",
+            "request": asking("a"),
+            "response": answer,
+        }
+        for take, name, answer in (
+            (1, "ann", {"text": "old"}),
+            (2, "ann", {"text": "1"}),
+            (2, "ben", {"text": "2"}),
+        )
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    cassette = Cassette.replay(path)
+    assert [cassette.find("model", asking("a"), run_key=name)["text"] for name in ("ben", "ann")] == [
+        "2",
+        "1",
+    ]
+    recorded(path, ("b", "3"), run_key="ann")
+    last = json.loads(path.read_text().splitlines()[-1])
+    assert (last["take"], last["asker"]) == (3, "ann")
+
+
 def test_recording_again_replaces_what_is_asked_again_and_keeps_the_rest(path: Path) -> None:
     recorded(path, ("a", "old"), ("a", "older"), ("b", "kept"))
     cassette = Cassette.replay(recorded(path, ("a", "new")))

@@ -20,7 +20,7 @@ import orjson
 from pydantic import BaseModel
 
 from .base.differences import Difference, first_difference, same_start, value_text
-from .base.locks import lock
+from .base.locks import lock, write_all
 from .base.redaction import Redaction
 from .base.schemas import path_text
 from .base.text import excerpt
@@ -150,16 +150,10 @@ class CassetteFile:
         run = {"asker": run_key} if run_key else {}
         head = {"kind": kind, "take": self._recording, **run, "key": key}
         # The order is for people: what it is first, then what was asked, then the answer.
-        parts = [
-            orjson.dumps(head)[:-1],
-            b',"request":',
-            to_bytes(request),
-            b',"response":',
-            to_bytes(response),
-        ]
-        view = memoryview(b"".join([*parts, b"}\n"]))
-        while view:
-            view = view[self._file.write(view) :]
+        start = orjson.dumps(head)[:-1]
+        write_all(
+            self._file, b'%s,"request":%s,"response":%s}\n' % (start, to_bytes(request), to_bytes(response))
+        )
 
     def close(self) -> None:
         self._file.close()

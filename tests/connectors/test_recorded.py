@@ -236,11 +236,13 @@ async def test_secrets_never_reach_the_file_and_the_conversation_goes_on(
         "config": "config-secret-4",
         "password": "url-secret-5",
         "query": "query-secret-6",
+        "session": "session-secret-7",
         "basic": b64encode(b"me:url-secret-5").decode(),
     }
     monkeypatch.setenv("BEARER", secrets["BEARER"])
     monkeypatch.setenv("TENANT", secrets["TENANT"])
     headers = {"X-Auth-Token": "Bearer ${BEARER}", "X-Tenant": "${TENANT}", "X-Api-Key": secrets["literal"]}
+    headers["X-Session"] = secrets["session"]
 
     def echo(request: Recorded) -> Answer:
         held = [*request.headers.values(), *request.query.values(), str(request.body["messages"][0])]

@@ -1,4 +1,4 @@
-"""Locks on files between processes; closing the file releases its lock."""
+"""Files that several processes append to: locked until they are closed, and written whole."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def lock(file: IO[bytes], *, wait: bool = False) -> bool:
     except OSError:
         pass
     return True
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """All of the data: an unbuffered file may take a part of it at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from ..base.files import ConfigError
-from ..base.locks import lock
+from ..base.locks import lock, write_all
 from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
@@ -73,14 +73,12 @@ class ResultsFile:
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
         if scored.lines and self._file is not None:
-            view = memoryview(b"\n".join(scored.lines) + b"\n")
-            while view:
-                view = view[self._file.write(view) :]
+            write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
 
 def _refuse_inputs(path: Path, job: ScoringJob) -> None:
-    for what, given in (("dataset", job.dataset), ("plan", job.plan_path)):
-        if path.exists() and path.samefile(given):
+    for what, source in (("dataset", job.dataset), ("plan", job.plan_path)):
+        if path.exists() and path.samefile(source):
             raise ConfigError(f"{path}: is the {what} itself; name another file for the results")
 
 

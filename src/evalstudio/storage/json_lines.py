@@ -15,7 +15,7 @@ from typing import Any, cast
 import orjson
 
 from ..base.json_text import HasJson, json_line
-from ..base.locks import lock
+from ..base.locks import lock, write_all
 from ..base.paths import fields_of, items_of
 
 log = logging.getLogger("evalstudio")
@@ -38,11 +38,7 @@ class JsonFileStorageProvider:
         """Add whole lines in one write, after completing a torn one."""
         with open(self.path, "ab", buffering=0) as file:
             lock(file, wait=True)
-            if not _ends_whole(self.path):
-                lines = b"\n" + lines
-            view = memoryview(lines)
-            while view:
-                view = view[file.write(view) :]
+            write_all(file, lines if _ends_whole(self.path) else b"\n" + lines)
 
 
 def _ends_whole(path: Path) -> bool:
