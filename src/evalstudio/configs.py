@@ -11,7 +11,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, get_args, get_origin
+from types import SimpleNamespace
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -123,13 +124,15 @@ def config_of(
     function: Callable[..., Any], context: type, names: Mapping[str, Any]
 ) -> type[BaseModel] | None:
     """The config model in the annotation of the function's first parameter, if there is one."""
-    parameters = list(inspect.signature(function).parameters.values())
-    hint: Any = parameters[0].annotation if parameters else None
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    hint: Any = first.annotation if first else None
     if isinstance(hint, str):
         if "[" not in hint:
             return None
+        # The other annotations may name what is imported for type checkers only.
+        alone = SimpleNamespace(__annotations__={"first": hint})
         try:
-            hint = eval(hint, getattr(function, "__globals__", {}), dict(names))
+            hint = get_type_hints(alone, getattr(function, "__globals__", {}), dict(names))["first"]
         except NameError as error:
             raise TypeError(
                 f"{function.__name__}: cannot read its config from {hint!r} ({error}); pass config="

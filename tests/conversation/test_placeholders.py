@@ -56,6 +56,8 @@ def test_other_values_are_written_as_json(value: Any) -> None:
     [
         ("{{city}}", "Oslo"),
         ("{{ order.items[1].name }}", "tea"),
+        ("{{order.items[-1].name}}", "tea"),
+        ('{{order["items"][1].name}}', "tea"),
         ("{{order.items.0.name}}", "{{city}}"),
         ("{{a.b}}", "dotted"),
         ("{{straße}}", "ja"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstudio.base.addresses import origin
 from evalstudio.project.secrets import (
     KEY_VARIABLE,
     MASK,
@@ -19,7 +20,6 @@ from evalstudio.project.secrets import (
     check_address,
     is_secret,
     masked,
-    origin,
     restored,
     secrets_in,
 )

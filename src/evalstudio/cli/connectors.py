@@ -59,7 +59,7 @@ def _types(config: Path | None) -> list[Any]:
 @with_server
 def list_connectors(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the connectors."""
-    from ..connectors.secrets import shown_address
+    from ..base.addresses import shown_address
 
     shared.print_list(
         "connector",

@@ -58,9 +58,15 @@ async def run_scenario(
         definition, settings = _agent(connector, types)
         run = RunInfo(id=uuid4().hex, scenario=wanted.name, case=(row.name or "") if row else "")
         headers = who.headers if who else {}
-        asker = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
+        key = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
         session = open_session(
-            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, asker=asker
+            definition,
+            settings,
+            pool=pool,
+            run=run,
+            extra_headers=headers,
+            cassette=cassette,
+            run_key=key,
         )
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
         return await finished(converse(plan, session, services))

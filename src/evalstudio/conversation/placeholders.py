@@ -1,4 +1,4 @@
-"""``{{name}}`` in a scenario's texts, filled from the case in one pass: values are never expanded again."""
+"""``{{name}}`` in a scenario's texts, filled from the case."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.json_text import json_text
-from ..base.paths import MISSING, lookup, split_path
+from ..base import placeholders
+from ..base.paths import MISSING, lookup
 from ..messages import ContentBlock, Message
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([\w][\w.\[\]-]*)\s*\}\}")
+# Other braces, such as those of a template language the agent is asked about, stay as they are.
+_NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
 
 
 class UnfilledPlaceholder(ValueError):
@@ -20,16 +21,16 @@ class UnfilledPlaceholder(ValueError):
 def fill(text: str, values: Mapping[str, Any]) -> str:
     """The text with its placeholders replaced; one without a value is an error."""
 
-    def value_of(found: re.Match[str]) -> str:
-        value = values.get(found[1], MISSING)
-        if value is MISSING:
-            value = lookup(values, split_path(found[1]))
+    def value_of(name: str) -> str | None:
+        if not _NAME.fullmatch(name):
+            return None
+        value = lookup(values, name)
         if value is MISSING:
             known = ", ".join(sorted(values)) or "none"
-            raise UnfilledPlaceholder(f"{found[0]} has no value in this case; its values are: {known}")
-        return value if isinstance(value, str) else json_text(value)
+            raise UnfilledPlaceholder(f"{{{{{name}}}}} has no value in this case; its values are: {known}")
+        return placeholders.written(value)
 
-    return _PLACEHOLDER.sub(value_of, text)
+    return placeholders.fill(text, value_of)
 
 
 def fill_message(message: Message, values: Mapping[str, Any]) -> Message:

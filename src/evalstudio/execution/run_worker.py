@@ -98,7 +98,7 @@ class RunWorker:
         # A second attempt is a conversation of its own: it shares nothing with the first.
         lease, run = claimed.lease, claimed.run
         run_id = lease.run_id if lease.attempt == 1 else f"{lease.run_id}-{lease.attempt}"
-        asker = (run.scenario_name, run.case_name, run.persona_name, run.connector_name, str(run.repetition))
+        names = (run.scenario_name, run.case_name, run.persona_name, run.connector_name, str(run.repetition))
         return open_session(
             definition,
             settings,
@@ -106,7 +106,7 @@ class RunWorker:
             run=RunInfo(id=run_id),
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
-            asker=" · ".join(part for part in asker if part),
+            run_key=" · ".join(name for name in names if name),
         )
 
 

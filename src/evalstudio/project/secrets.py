@@ -16,22 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from ..base.addresses import origin
+from ..base.redaction import SECRET_HEADER as _HEADER
+from ..base.redaction import SECRET_SETTING as _SETTING
+from ..base.references import HOLDS_ONE as _REFERENCE
+
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
-_REFERENCE = re.compile(r"[^$]*\$\{[^{}]+\}[^$]*")
 _OWN_VARIABLE = re.compile(r"\$\{\s*EVALSTUDIO_", re.IGNORECASE)
-_HEADER = re.compile(
-    r"auth|token|secret|key|passw|passphrase|cookie|session|credential|signature|jwt", re.IGNORECASE
-)
-_SETTING = re.compile(
-    r"(api|access|private|signing)[-_]?key$|(token|secret|password|passphrase|cookie|authorization"
-    r"|credentials?)$",
-    re.IGNORECASE,
-)
 _SCHEMES = ("bearer ", "basic ")
 
 Place = tuple[str | int, ...]
@@ -134,17 +130,6 @@ def restored(body: Mapping[str, Any], kept: Mapping[str, Any] | None) -> dict[st
 def addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
     """Whom a secret is given to: a kind of connector and the server it talks to."""
     return body.get("type"), origin(body.get("baseUrl"))
-
-
-def origin(address: str | None) -> str:
-    """Scheme, host and port: what a secret belongs to."""
-    text = (address or "").strip()
-    try:
-        parts = urlsplit(text)
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-        return f"{parts.scheme}://{(parts.hostname or '')}:{port}" if parts.hostname else text
-    except ValueError:
-        return text
 
 
 def check_address(address: str | None) -> None:

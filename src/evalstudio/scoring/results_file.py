@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from ..base.files import ConfigError
+from ..base.locks import lock, write_all
 from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
@@ -54,7 +55,9 @@ class ResultsFile:
             self._file.close()
 
     def _begin(self, file: BinaryIO, path: Path) -> None:
-        _lock(file, path)
+        # Two runs into one file would score every record twice.
+        if not lock(file):
+            raise ConfigError(f"{path}: another run is writing to it")
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
@@ -70,30 +73,13 @@ class ResultsFile:
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
         if scored.lines and self._file is not None:
-            view = memoryview(b"\n".join(scored.lines) + b"\n")
-            while view:
-                view = view[self._file.write(view) :]
+            write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
 
 def _refuse_inputs(path: Path, job: ScoringJob) -> None:
-    for what, given in (("dataset", job.dataset), ("plan", job.plan_path)):
-        if path.exists() and path.samefile(given):
+    for what, source in (("dataset", job.dataset), ("plan", job.plan_path)):
+        if path.exists() and path.samefile(source):
             raise ConfigError(f"{path}: is the {what} itself; name another file for the results")
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Two runs into one file would score every record twice."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigError(f"{path}: another run is writing to it") from None
-    except OSError:
-        # Not every file system knows locks.
-        return
 
 
 def _note_path(output: Path) -> Path:
@@ -146,6 +132,3 @@ def _recover(path: Path, summary: DatasetSummary) -> int:
             last_line, whole = number, whole + len(line)
     os.truncate(path, whole)
     return last_line
-
-
-_DEEPEST = 100

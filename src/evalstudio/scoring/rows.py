@@ -10,7 +10,7 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..base.paths import MISSING, lookup, split_path
+from ..base.paths import MISSING, lookup
 from ..configs import readable
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
@@ -61,10 +61,7 @@ class RowReader:
         """Every target from its path; columns that are not mapped keep their own names."""
         mapped = dict(row)
         for target, path in self.fields.items():
-            value = row.get(path, MISSING)
-            if value is MISSING:
-                value = lookup(row, split_path(path))
-            _place(mapped, target, value)
+            _place(mapped, target, lookup(row, path))
         return mapped
 
     def record(self, line: int, row: dict[str, Any]) -> Record:

@@ -13,6 +13,7 @@ import orjson
 from pydantic import Field
 
 from ...base.schemas import compile_schema, problems
+from ...base.text import cut
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
@@ -71,7 +72,7 @@ def broken(validator: jsonschema_rs.Validator, value: Any) -> list[str]:
     for path, message in problems(validator, value):
         if message.startswith("Error executing regex"):
             raise ValueError(f"a pattern in the schema takes too long on {path or 'this value'}: {message}")
-        text = message if len(message) <= _LONGEST_PROBLEM else message[:_LONGEST_PROBLEM] + "…"
+        text = cut(message, _LONGEST_PROBLEM)
         found.append(f"{path}: {text}" if path else text)
     return found
 
