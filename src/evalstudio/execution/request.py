@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ..base.files import ConfigError
 from ..conversation.definitions import Case
@@ -45,17 +45,17 @@ async def request_for(
 ) -> ExecutionRequest:
     """An order for an eval, narrowed to some of its scenarios or turned to other connectors by name."""
     store = workspace.store
-    scenarios = [cast(StoredScenario, await store.get("scenario", one)) for one in wanted.scenario_ids]
+    scenarios = [await store.get("scenario", one) for one in wanted.scenario_ids]
     if only:
         scenarios = [_named(scenarios, name, "scenario of this eval") for name in only]
     if connectors:
-        found = [cast("StoredConnector | None", await store.find("connector", name)) for name in connectors]
+        found = [await store.find("connector", name) for name in connectors]
         for name, connector in zip(connectors, found, strict=True):
             if connector is None:
                 raise ConfigError(f'there is no connector called "{name}"')
         chosen = [connector for connector in found if connector is not None]
     else:
-        chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
+        chosen = [await store.get("connector", one) for one in wanted.connector_ids]
     usual = workspace.config.defaults.repetitions or 1
     own = wanted.repetitions if wanted.repetitions != _one_time else usual
     return ExecutionRequest(scenarios, chosen, repetitions or own, wanted)
@@ -119,15 +119,13 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
     count = 0
     for given in request.scenarios:
         scenario = _with_defaults(given, workspace)
-        personas = [
-            cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
-        ]
+        personas = [await workspace.store.get("persona", one) for one in scenario.persona_ids]
         try:
             cases = check_scenario(
                 scenario,
                 workspace.registry,
                 workspace.folder,
-                personas=cast(Any, personas),
+                personas=[*personas],
                 has_model=workspace.has_model,
             )
         except InvalidDefinition as error:

@@ -15,7 +15,7 @@ from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Invocation
 from ..messages import Message, TokensUsage
-from ..project.entities import Run, RunVerdict, StoredScenario
+from ..project.entities import Run, RunVerdict
 from ..storage.errors import NotFound
 from .errors import ApiError
 from .requests import Studio
@@ -94,7 +94,7 @@ async def _plan(studio: Studio, run: Run) -> PreparedScenario:
     seeds = scenario.messages
     if run.scenario_id is not None:
         with suppress(NotFound):
-            scenario = cast(StoredScenario, await studio.store.get("scenario", run.scenario_id))
+            scenario = await studio.store.get("scenario", run.scenario_id)
     persona = Persona.model_validate(dict(then["persona"])) if then["persona"] else None
     plan = prepare(
         scenario.model_copy(update={"messages": seeds}),

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from ..configs import closest
 from ..execution.request import ExecutionRequest
-from ..project.entities import StoredConnector, StoredScenario
+from ..project.entities import StoredScenario
 from ..project.validation import cases_of
-from ..storage.contract import DefinitionKind
 from ..storage.errors import NotFound
 from .errors import ApiError
 from .requests import Studio
 from .shapes.runs import StartRun
 
+T = TypeVar("T")
+
 
 async def trial_request(studio: Studio, body: StartRun) -> ExecutionRequest:
-    scenario = cast(StoredScenario, await _wanted(studio, "scenario", "scenarioId", body.scenario_id))
-    connector = cast(StoredConnector, await _wanted(studio, "connector", "connectorId", body.connector_id))
+    scenario = await _known("scenarioId", studio.store.get("scenario", body.scenario_id))
+    connector = await _known("connectorId", studio.store.get("connector", body.connector_id))
     if body.persona_id is not None:
-        await _wanted(studio, "persona", "personaId", body.persona_id)
+        await _known("personaId", studio.store.get("persona", body.persona_id))
         scenario = scenario.model_copy(update={"persona_ids": [body.persona_id]})
     if body.case_name is not None:
         scenario = await _with_case(studio, scenario, body.case_name)
     return ExecutionRequest([scenario], [connector], body.repetitions, trigger="try", labels=body.labels)
 
 
-async def _wanted(studio: Studio, kind: DefinitionKind, field: str, wanted: str) -> object:
+async def _known(field: str, reading: Awaitable[T]) -> T:
     try:
-        return await studio.store.get(kind, wanted)
+        return await reading
     except NotFound as error:
         raise ApiError(422, f"{field}: {error}") from None
 
