@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
@@ -84,25 +84,12 @@ StoredT = TypeVar("StoredT", StoredPersona, StoredScenario, StoredConnector, Sto
 _OWN = set(Stored.model_fields)
 
 
-class Caller(Protocol):
-    """What definitions need of the client: calls, and lists that come in pages."""
-
-    async def call(
-        self,
-        method: Literal["GET", "POST", "PUT", "DELETE"],
-        path: str,
-        *,
-        body: Any = None,
-        key: str | None = None,
-        if_match: str | None = None,
-    ) -> Any: ...
-    def pages(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]: ...
-
-
 class AsyncDefinitions(Generic[DefinitionT, StoredT]):
     """The definitions of one kind on a server."""
 
-    def __init__(self, client: Caller, noun: str, model: type[DefinitionT], stored: type[StoredT]) -> None:
+    def __init__(
+        self, client: AsyncClient, noun: str, model: type[DefinitionT], stored: type[StoredT]
+    ) -> None:
         self._client = client
         self._path = f"/api/{noun}"
         self._model = model
