@@ -10,13 +10,13 @@ import pytest
 
 from evalstudio import create_registry
 from evalstudio.base.files import ConfigError
+from evalstudio.execution.definitions import writes_of
 from evalstudio.project.changes import (
     DefinitionContext,
     ProjectState,
     changes_for,
     export_documents,
     project_state_of,
-    writes_of,
 )
 from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import KINDS, Document, read_documents
@@ -55,7 +55,7 @@ def documents(text: str) -> list[Document]:
 
 @pytest.fixture
 def around(tmp_path: Path) -> DefinitionContext:
-    return DefinitionContext(create_registry(), tmp_path, has_model=True)
+    return DefinitionContext(create_registry(), tmp_path)
 
 
 def kept(project_state: ProjectState, changes: Sequence[Any], box: SecretBox | None = None) -> ProjectState:
@@ -190,10 +190,9 @@ def test_what_does_not_fit_here_is_told_with_its_line(
     assert expected in str(caught.value)
 
 
-def test_without_a_model_nobody_can_be_simulated(tmp_path: Path) -> None:
-    around = DefinitionContext(create_registry(), tmp_path, has_model=False)
-    with pytest.raises(ConfigError, match='scenario "Hello": nobody can speak first'):
-        changes_for(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+def test_a_simulated_user_is_defined_without_a_model(around: DefinitionContext) -> None:
+    planned = changes_for(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+    assert "+ scenario Hello" in lines(planned)
 
 
 class TestSecrets:
@@ -221,8 +220,9 @@ class TestSecrets:
     ) -> None:
         exported = export_documents(project_state)
         exported[1].body["baseUrl"] = "https://evil.test/v1"
-        with pytest.raises(ConfigError, match=r"headers.X-Api-Key: belongs to the address that changes"):
-            changes_for(project_state, exported, around)
+        after = kept(project_state, changes_for(project_state, exported, around))
+        agent = after.entity(("connector", "agent"))
+        assert (agent.headers, agent.config) == ({}, {"requestTemplate": {}})
 
     def test_another_path_at_the_same_address_keeps_them(
         self, project_state: ProjectState, around: DefinitionContext
@@ -249,7 +249,7 @@ class TestSecrets:
 
     def test_sealed_ones_are_compared_by_what_is_in_them(self, tmp_path: Path) -> None:
         box = SecretBox(tmp_path / "secret.key")
-        around = DefinitionContext(create_registry(), tmp_path, has_model=True, box=box)
+        around = DefinitionContext(create_registry(), tmp_path, box)
         sealed = kept(EMPTY, changes_for(EMPTY, documents(PROJECT), around), box)
         assert "s3cret-value" not in str(sealed.entity(("connector", "agent")))
         assert changes_for(sealed, documents(PROJECT), around) == []

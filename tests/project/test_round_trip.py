@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalstudio import create_registry
 from evalstudio.base.concurrency import run_sync
-from evalstudio.execution.definitions import apply_documents, load_project_state
+from evalstudio.execution.definitions import DefinitionService, load_project_state, writes_of
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.changes import (
     DefinitionContext,
@@ -19,7 +19,6 @@ from evalstudio.project.changes import (
     export_documents,
     project_state_of,
     read_files,
-    writes_of,
 )
 from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import (
@@ -34,7 +33,7 @@ from evalstudio.project.documents import (
 )
 from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key
 
-AROUND = DefinitionContext(create_registry(), Path("/nowhere"), has_model=True)
+AROUND = DefinitionContext(create_registry(), Path("/nowhere"))
 EMPTY = project_state_of({kind: [] for kind in KINDS})
 
 AWKWARD = (
@@ -196,6 +195,6 @@ def test_the_same_holds_for_a_project_on_disk(project: dict[Any, list[Any]], for
 async def _applied_twice(config: Path, documents: list[Document]) -> tuple[list[Document], list[Any]]:
     """What a project on disk exports after the documents were applied, and what applying that changes."""
     async with open_workspace(config) as workspace:
-        await apply_documents(workspace, documents)
+        await DefinitionService(workspace).apply(documents)
         exported = export_documents(await load_project_state(workspace.store))
-        return exported, await apply_documents(workspace, through_text(exported, "yaml"), prune=True)
+        return exported, await DefinitionService(workspace).apply(through_text(exported, "yaml"), prune=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from ..base.files import ConfigError
 from ..configs import closest
 from ..conversation.definitions import Case
 from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import InvalidDefinition, cases_of, check_connector, check_scenario
-from ..storage.contract import DefinitionKind, Filters, IdempotencyKey, NewRun, Records, Snapshot
+from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from ..storage.errors import NotFound, UnknownReference
 from .processor import all_runs
 from .workspace import Workspace
+
+T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
@@ -45,17 +47,17 @@ async def request_for(
 ) -> ExecutionRequest:
     """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
     store = workspace.store
-    scenarios = [cast(StoredScenario, await store.get("scenario", one)) for one in wanted.scenario_ids]
+    scenarios = [await store.get("scenario", one) for one in wanted.scenario_ids]
     if only:
         scenarios = [_named(scenarios, name, "scenario of this eval") for name in only]
     if connectors:
-        found = [cast("StoredConnector | None", await store.find("connector", name)) for name in connectors]
+        found = [await store.find("connector", name) for name in connectors]
         for name, connector in zip(connectors, found, strict=True):
             if connector is None:
                 raise ConfigError(f'there is no connector called "{name}"')
         chosen = [connector for connector in found if connector is not None]
     else:
-        chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
+        chosen = [await store.get("connector", one) for one in wanted.connector_ids]
     times = repetitions or wanted.repetitions or workspace.config.defaults.repetitions or 1
     return ExecutionRequest(scenarios, chosen, times, wanted)
 
@@ -99,19 +101,20 @@ async def trial_request(
     labels: dict[str, Any] | None = None,
 ) -> ExecutionRequest:
     """One scenario against one connector, as one of its personas and with one of its cases if asked for."""
-    scenario = cast(StoredScenario, await _referred(workspace, "scenario", "scenarioId", scenario_id))
-    connector = cast(StoredConnector, await _referred(workspace, "connector", "connectorId", connector_id))
+    scenario = await _referred("scenarioId", workspace.store.get("scenario", scenario_id))
+    connector = await _referred("connectorId", workspace.store.get("connector", connector_id))
     if persona_id is not None:
-        await _referred(workspace, "persona", "personaId", persona_id)
+        await _referred("personaId", workspace.store.get("persona", persona_id))
         scenario = scenario.model_copy(update={"persona_ids": [persona_id]})
     if case_name is not None:
         scenario = await _with_case(workspace, scenario, case_name)
     return ExecutionRequest([scenario], [connector], repetitions, trigger="try", labels=labels or {})
 
 
-async def _referred(workspace: Workspace, kind: DefinitionKind, field: str, identity: str) -> object:
+async def _referred(field: str, reading: Awaitable[T]) -> T:
+    """What a field of the request refers to."""
     try:
-        return await workspace.store.get(kind, identity)
+        return await reading
     except NotFound as error:
         raise UnknownReference(f"{field}: {error}") from None
 
@@ -154,15 +157,13 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             raise ConfigError(f'connector "{connector.name}": {error}') from None
     count = 0
     for scenario in request.scenarios:
-        personas = [
-            cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
-        ]
+        personas = [await workspace.store.get("persona", one) for one in scenario.persona_ids]
         try:
             cases = check_scenario(
                 scenario,
                 workspace.registry,
                 workspace.folder,
-                personas=cast(Any, personas),
+                personas=[*personas],
                 has_model=workspace.has_model,
             )
         except InvalidDefinition as error:

@@ -1,4 +1,4 @@
-"""Making a project match its files: what would change, and what storage has to do for it.
+"""Making a project match its files: what would change.
 
 Everything is validated as a whole first; then it is written in the order in which things refer to each
 other. What is exported and applied again changes nothing.
@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
-
-from pydantic import BaseModel
+from typing import Any, Literal
 
 from ..base.files import ConfigError
 from ..base.located import Place
@@ -22,6 +20,8 @@ from .definition_files import definition_files, read_located
 from .documents import (
     KINDS,
     REFERENCES,
+    STORED,
+    AnyStored,
     DefinitionKind,
     Document,
     check_references,
@@ -30,17 +30,12 @@ from .documents import (
     read_documents,
     spelled_as_defined,
 )
-from .entities import Connector, StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key, now
-from .secrets import MASK, SecretBox, SecretError, addressee, refuse_sealed, restored, secrets_in
+from .entities import Connector, name_key, now
+from .secrets import SecretBox, SecretError, refuse_sealed, restored
+from .secrets import check_references as check_own_variables
 from .validation import check_connector, check_scenario
 
 Sign = Literal["+", "~", "-"]
-STORED: dict[DefinitionKind, type[BaseModel]] = {
-    "persona": StoredPersona,
-    "connector": StoredConnector,
-    "scenario": StoredScenario,
-    "eval": StoredEval,
-}
 _MOST_PROBLEMS = 50
 _PATH = re.compile(r"(?P<path>[A-Za-z]\w*(?:\[\d+\]|\.\w+)*): ")
 
@@ -70,7 +65,6 @@ class DefinitionContext:
 
     registry: PluginRegistry
     folder: Path
-    has_model: bool
     box: SecretBox | None = None
 
 
@@ -162,18 +156,11 @@ def changes_for(
 
 
 def _settled(project_state: ProjectState, document: Document, problems: list[str]) -> Document:
-    """A document with its masks replaced by the secrets that are kept."""
+    """A document with its masks replaced by the secrets that are kept, or dropped at another address."""
     known = project_state.documents.get(document.key)
-    kept = known.body if known else None
-    hidden = [place for place, value in secrets_in(document.body) if value == MASK]
-    if kept is not None and addressee(kept) != addressee(document.body):
-        problems += [
-            document.problem(place, "belongs to the address that changes; give it again") for place in hidden
-        ]
-        return document
     try:
         refuse_sealed(document.body)
-        return replace(document, body=restored(document.body, kept))
+        return replace(document, body=restored(document.body, known.body if known else None))
     except SecretError as error:
         problems.append(_located_problem(document, str(error)))
         return document
@@ -199,12 +186,14 @@ def _change(
 def _registration_problems(
     wanted: Sequence[Document], after: Sequence[Document], context: DefinitionContext
 ) -> list[str]:
-    """What validates on its own but not with what is registered here."""
+    """What validates on its own but not with what is registered here. Only running needs a model."""
     people = {d.key[1]: Persona.model_validate(d.body) for d in after if d.kind == "persona"}
     problems: list[str] = []
     for document in wanted:
         try:
-            if document.kind == "connector":
+            if document.kind == "persona":
+                check_own_variables(document.body)
+            elif document.kind == "connector":
                 check_connector(Connector.model_validate(document.body), context.registry)
             elif document.kind == "scenario":
                 _check_scenario(document, people, context)
@@ -221,7 +210,7 @@ def _check_scenario(document: Document, people: Mapping[str, Persona], context: 
         context.registry,
         context.folder,
         personas=voices,
-        has_model=context.has_model,
+        has_model=True,
     )
 
 
@@ -235,37 +224,12 @@ def _located_problem(document: Document, message: str) -> str:
     return document.problem(place, message[found.end() :])
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One thing to keep or to delete."""
-
-    kind: DefinitionKind
-    put: Any = None
-    delete: str | None = None
-
-
-def writes_of(
-    project_state: ProjectState, changes: Sequence[DefinitionChange], box: SecretBox | None = None
-) -> list[Write]:
-    """A plan as what storage has to do, in order; secrets go into the box."""
-    ids = {key: cast(str, entity.id) for key, entity in project_state.entities.items()}
-    writes: list[Write] = []
-    for change in changes:
-        if change.document is None:
-            writes.append(Write(change.kind, delete=change.id))
-            continue
-        entity = entity_of(change.document, ids, project_state.entity(change.document.key), box)
-        ids[change.document.key] = entity.id
-        writes.append(Write(change.kind, put=entity))
-    return writes
-
-
 def entity_of(
     document: Document,
     ids: Mapping[tuple[DefinitionKind, str], str],
     known: Any = None,
     box: SecretBox | None = None,
-) -> Any:
+) -> AnyStored:
     """What is kept of a document: names back to ids, and the identity of what it replaces."""
     fields = box.seal(document.body) if box else dict(document.body)
     for name, (field_name, target) in REFERENCES[document.kind].items():

@@ -18,7 +18,16 @@ from ..base.located import PLAIN, Located, Place
 from ..base.schemas import path_text
 from ..configs import closest
 from ..conversation.definitions import Persona, Scenario
-from .entities import Connector, Eval, Stored, name_key
+from .entities import (
+    Connector,
+    Eval,
+    Stored,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+    name_key,
+)
 from .problems import mistakes
 from .secrets import masked
 
@@ -32,6 +41,13 @@ MODELS: dict[DefinitionKind, type[BaseModel]] = {
     "connector": Connector,
     "scenario": Scenario,
     "eval": Eval,
+}
+AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval
+STORED: dict[DefinitionKind, type[AnyStored]] = {
+    "persona": StoredPersona,
+    "connector": StoredConnector,
+    "scenario": StoredScenario,
+    "eval": StoredEval,
 }
 REFERENCES: dict[DefinitionKind, dict[str, tuple[str, DefinitionKind]]] = {
     "persona": {},

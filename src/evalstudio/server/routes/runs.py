@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter
@@ -61,7 +61,7 @@ async def list_executions(
 )
 async def start_eval(studio: StudioDep, body: StartExecution, once: OnceDep) -> Execution:
     """Start an eval. All of its runs are checked before any is queued."""
-    wanted = cast(StoredEval, await studio.store.get("eval", body.eval_id))
+    wanted = await studio.store.get("eval", body.eval_id)
     order = await _order(studio, wanted, body)
     return await start_execution(studio.workspace, order, once=once)
 
@@ -84,7 +84,7 @@ async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> Ex
 
 async def _connector(studio: Studio, wanted: str) -> StoredConnector:
     try:
-        return cast(StoredConnector, await studio.store.get("connector", wanted))
+        return await studio.store.get("connector", wanted)
     except NotFound as error:
         raise ApiError(422, f"connectorIds: {error}") from None
 
