@@ -103,5 +103,5 @@ def test_tokens_are_shown_while_runs_are_still_going(site: Site, page: Page) -> 
     expect(tokens).to_contain_text("2K")
     expect(tokens).to_contain_text("4 of 6 runs")
     expect(page.get_by_role("row").filter(has_text="Breaks").first).to_contain_text("Running")
-    expect(page.get_by_text("6 of 6 runs done")).to_be_visible()
+    expect(page.get_by_text("6 of 6 runs done")).to_be_visible(timeout=20_000)
     expect(tokens).to_contain_text("3K")

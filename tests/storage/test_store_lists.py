@@ -121,6 +121,8 @@ async def test_executions_are_listed_with_their_counts(store: SqlStore) -> None:
         "errored": 1,
         "cancelled": 1,
         "unasserted": 0,
+        "finished": 4,
+        "standing": "running",
     }
     assert rest.items[0].labels == {"branch": "main"}
     for filters, wanted in [

@@ -17,15 +17,17 @@ function page<const Path extends string>(path: Path, load: Page) {
 }
 
 /** What an execution page shows of its runs; kept in the address, so that it can be shared. */
-export const SHOWN = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
-export type Shown = (typeof SHOWN)[number];
+export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
+export type RunChoice = (typeof RUN_CHOICES)[number];
 
 const execution = createRoute({
   getParentRoute: () => root,
   path: '/executions/$executionId',
   component: lazyRouteComponent(() => import('./pages/execution/ExecutionPage')),
-  validateSearch: (search: Record<string, unknown>): { show?: Shown; text?: string; scenario?: string } => ({
-    show: SHOWN.find((shown) => shown === search.show && shown !== 'all'),
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { show?: RunChoice; text?: string; scenario?: string } => ({
+    show: RUN_CHOICES.find((choice) => choice === search.show && choice !== 'all'),
     text: typeof search.text === 'string' && search.text ? search.text : undefined,
     scenario: typeof search.scenario === 'string' ? search.scenario : undefined,
   }),

@@ -235,6 +235,17 @@ export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) 
     queryKey: ['stats', 'executions', query],
     queryFn: () => answered(client.GET('/api/stats/executions', { params: { query } })),
   });
+/** What an execution has come to so far, as the command line prints it; `live.ts` keeps it fresh. */
+export const executionSummaryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['stats', 'execution', id],
+    queryFn: () => answered(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
+  });
+export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
+  queryOptions({
+    queryKey: ['stats', 'flaky', query],
+    queryFn: () => answered(client.GET('/api/stats/flaky', { params: { query } })),
+  });
 export const statsQuery = (by: 'scenario' | 'persona' | 'connector', query: Query<'/api/stats/{by}'> = {}) =>
   queryOptions({
     queryKey: ['stats', by, query],

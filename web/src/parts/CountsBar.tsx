@@ -24,13 +24,23 @@ interface Props {
   bare?: boolean;
 }
 
+/** The parts that are not empty, in the order of the bar. */
+function partsOf(counts: Counts): [Standing, number][] {
+  return PARTS.map(([standing, of]): [Standing, number] => [standing, of(counts)]).filter(([, n]) => n > 0);
+}
+
+/** The counts in words: 3 pass, 1 fail */
+export function countsText(counts: Counts): string {
+  const parts = partsOf(counts).map(([standing, n]) => `${count(n)} ${LOOKS[standing].word.toLowerCase()}`);
+  return parts.join(', ') || plural(0, 'run');
+}
+
 export function CountsBar({ counts, size = 'md', bare = false }: Props) {
-  const shown = PARTS.map(([standing, of]) => [standing, of(counts)] as const).filter(([, n]) => n > 0);
-  const words = shown.map(([standing, n]) => `${count(n)} ${LOOKS[standing].word.toLowerCase()}`).join(', ');
+  const parts = partsOf(counts);
   return (
     <Stack gap={4} miw={120}>
-      <Progress.Root size={size} role="img" aria-label={words || plural(0, 'run')}>
-        {shown.map(([standing, n]) => (
+      <Progress.Root size={size} role="img" aria-label={countsText(counts)}>
+        {parts.map(([standing, n]) => (
           <Progress.Section
             key={standing}
             value={(100 * n) / Math.max(1, counts.total)}
@@ -41,7 +51,7 @@ export function CountsBar({ counts, size = 'md', bare = false }: Props) {
       </Progress.Root>
       {!bare && (
         <Group gap="xs" aria-hidden>
-          {shown.map(([standing, n]) => (
+          {parts.map(([standing, n]) => (
             <Count key={standing} standing={standing} number={n} />
           ))}
         </Group>

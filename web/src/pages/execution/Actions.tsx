@@ -9,9 +9,13 @@ import { cancelExecution, deleteExecution, invalidate, retryExecution } from '..
 import { ConfirmDelete } from '../../parts/ConfirmDelete';
 import { count, plural } from '../../parts/numbers';
 import { tell, tellProblem } from '../../parts/tell';
-import type { Counts } from './runs';
 
-export function Actions({ execution, counts }: { execution: Schemas['Execution']; counts: Counts }) {
+interface Props {
+  execution: Schemas['Execution'];
+  counts: Schemas['Counts'];
+}
+
+export function Actions({ execution, counts }: Props) {
   const [asking, ask] = useDisclosure();
   const navigate = useNavigate();
   const changed = () => invalidate(['executions'], ['runs', 'execution', execution.id], ['stats']);
@@ -31,7 +35,7 @@ export function Actions({ execution, counts }: { execution: Schemas['Execution']
     },
     onError: tellProblem,
   });
-  const waiting = counts.queued + counts.running > 0;
+  const waiting = counts.finished < counts.total;
   return (
     <>
       {counts.errored > 0 && (

@@ -11,7 +11,7 @@ import {
   YAxis,
 } from 'recharts';
 import { percent } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './axes';
 import type { Point } from './points';
 
 export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {

@@ -2,7 +2,7 @@
 import { Box, Text } from '@mantine/core';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { compact, count } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './axes';
 import type { Point } from './points';
 
 export default function TokensChart({ points, height = 200 }: { points: Point[]; height?: number }) {
