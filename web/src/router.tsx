@@ -3,7 +3,7 @@
 // To add or fill a page: pages/<noun>/<Name>Page.tsx with a default export; read parameters with
 // getRouteApi('/scenarios/$scenarioId').useParams() and read data with the queries of api/queries.ts.
 // Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
-// no eval and no inline scripts (ajv compiles with eval; see parts/README.md).
+// no eval and no inline scripts (see parts/README.md).
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { PageError, PageMissing, PagePending } from './shell/PageStates';
 import { Shell } from './shell/Shell';

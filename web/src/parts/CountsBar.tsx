@@ -2,7 +2,7 @@
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { count, plural } from './numbers';
-import { LOOKS } from './OutcomeBadge';
+import { OUTCOME_STYLES } from './OutcomeBadge';
 import type { Standing } from './outcome';
 
 type Counts = Schemas['Counts'];
@@ -31,7 +31,9 @@ function partsOf(counts: Counts): [Standing, number][] {
 
 /** The counts in words: 3 pass, 1 fail */
 export function countsText(counts: Counts): string {
-  const parts = partsOf(counts).map(([standing, n]) => `${count(n)} ${LOOKS[standing].word.toLowerCase()}`);
+  const parts = partsOf(counts).map(
+    ([standing, n]) => `${count(n)} ${OUTCOME_STYLES[standing].word.toLowerCase()}`,
+  );
   return parts.join(', ') || plural(0, 'run');
 }
 
@@ -44,7 +46,7 @@ export function CountsBar({ counts, size = 'md', bare = false }: Props) {
           <Progress.Section
             key={standing}
             value={(100 * n) / Math.max(1, counts.total)}
-            color={standing === 'queued' ? 'transparent' : `${LOOKS[standing].color}.6`}
+            color={standing === 'queued' ? 'transparent' : `${OUTCOME_STYLES[standing].color}.6`}
             withAria={false}
           />
         ))}
@@ -61,10 +63,10 @@ export function CountsBar({ counts, size = 'md', bare = false }: Props) {
 }
 
 function Count({ standing, number }: { standing: Standing; number: number }) {
-  const { icon: Shown, word, color } = LOOKS[standing];
+  const { icon: OutcomeIcon, word, color } = OUTCOME_STYLES[standing];
   return (
     <Group gap={3} wrap="nowrap" title={word}>
-      <Shown size={13} color={`var(--mantine-color-${color}-6)`} />
+      <OutcomeIcon size={13} color={`var(--mantine-color-${color}-6)`} />
       <Text span size="xs">
         {count(number)}
       </Text>

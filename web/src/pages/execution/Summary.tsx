@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/client';
 import { CountsBar } from '../../parts/CountsBar';
 import { compact, count, duration, plural } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 import type { Summary as Figures } from './runs';
 
 type Execution = Schemas['Execution'];
@@ -120,7 +120,7 @@ function Origin({ execution }: { execution: Execution }) {
   const parts = [execution.trigger && `started by ${execution.trigger}`, ...labels].filter(Boolean);
   return (
     <Text size="sm" c="dimmed" component="div">
-      {parts.join(' · ')} <When at={execution.createdAt} />
+      {parts.join(' · ')} <RelativeTime at={execution.createdAt} />
     </Text>
   );
 }

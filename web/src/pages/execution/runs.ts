@@ -1,9 +1,9 @@
 // The runs of an execution: read once, then kept up to date by events; filtered.
 import { queryOptions } from '@tanstack/react-query';
-import { answered, client, type Schemas } from '../../api/client';
+import { client, dataOf, type Schemas } from '../../api/client';
 import { feed, type LiveEvent } from '../../api/events';
-import { patchedAll } from '../../api/live';
-import { everything, PAGE } from '../../api/queries';
+import { allPages, PAGE } from '../../api/queries';
+import { patchedAll } from '../../api/updates';
 import type { RunChoice } from '../../router';
 
 export type Run = Schemas['RunSummary'];
@@ -18,8 +18,8 @@ export const executionRunsQuery = (executionId: string) =>
       const meanwhile: LiveEvent[] = [];
       const stop = feed.listen((events) => meanwhile.push(...events));
       try {
-        const runs = await everything((cursor) =>
-          answered(client.GET('/api/runs', { params: { query: { executionId, cursor, limit: PAGE } } })),
+        const runs = await allPages((cursor) =>
+          dataOf(client.GET('/api/runs', { params: { query: { executionId, cursor, limit: PAGE } } })),
         );
         return patchedAll(runs.reverse(), meanwhile);
       } finally {

@@ -2,8 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import { type LiveEvent, useEvents } from '../../api/events';
-import { patchedAll } from '../../api/live';
 import { executionQuery, executionSummaryQuery, queryClient } from '../../api/queries';
+import { patchedAll } from '../../api/updates';
 import { executionRunsQuery, subjectKey } from './runs';
 
 const OVER = new Set(['execution.completed', 'execution.cancelled']);

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Schemas } from './client';
 import type { LiveEvent } from './events';
-import { patched, patchedAll, throttled } from './live';
+import { patched, patchedAll, throttled } from './updates';
 
 const run: Schemas['RunSummary'] = {
   id: 'r1',
