@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..execution.processor import Follow
     from ..execution.workspace import Workspace
     from ..project.documents import DefinitionKind
-    from ..project.entities import Execution, RunSummary, StoredEval
+    from ..project.entities import Counts, Execution, RunSummary, StoredEval
     from ..storage.contract import Records
 
 EXIT_FAILED, EXIT_ERRORED, EXIT_INTERRUPTED = 1, 3, 130
@@ -177,17 +177,19 @@ async def report(
     stopped: bool = False,
 ) -> int:
     """Print what an execution came to and say the exit code."""
-    from ..execution.processor import all_runs, facts_of
-    from ..reporting.statistics import summarize
+    from ..execution.processor import all_runs
+    from ..reporting.statistics import group_of, summarize
     from ..storage.contract import Filters
 
     runs = [run async for run in all_runs(project.records, Filters(execution_id=execution.id))]
     runs.reverse()
-    summary = summarize((facts_of(run) for run in runs), agent_errors_fail=agent_errors_fail)
+    summary = summarize(map(group_of, runs), agent_errors_fail=agent_errors_fail)
     if as_json:
         listed = [run.model_dump(mode="json", by_alias=True, exclude_none=True) for run in runs]
         shown = execution.model_dump(mode="json", by_alias=True, exclude_none=True)
-        print_json({"execution": shown, "summary": summary.to_json(), "runs": listed})
+        print_json(
+            {"execution": shown, "summary": summary.model_dump(mode="json", by_alias=True), "runs": listed}
+        )
     else:
         from .run_display import print_runs, print_summary
 
@@ -214,10 +216,10 @@ def _misses(project: Project) -> Sequence[object]:
     return cassette.misses if cassette is not None else []
 
 
-def exit_code(counts: dict[str, int]) -> Literal[0, 1, 3]:
-    if counts["fail"]:
+def exit_code(counts: Counts) -> Literal[0, 1, 3]:
+    if counts.failed:
         return EXIT_FAILED
-    return EXIT_ERRORED if counts["error"] or counts["cancelled"] else 0
+    return EXIT_ERRORED if counts.passed < counts.total else 0
 
 
 def print_hint(runs: list[RunSummary]) -> None:
@@ -247,10 +249,9 @@ async def follow(
 
         def show(now: Execution) -> None:
             counts = now.counts
-            done = counts.passed + counts.failed + counts.errored + counts.cancelled
             words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
             asked = " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=done, description=words + asked)
+            bar.update(task, completed=counts.finished, description=words + asked)
 
         if isinstance(project, LocalProject):
             return await work_off(

@@ -214,6 +214,45 @@ class Tally:
 GroupedBy = Literal["scenario", "persona", "connector"]
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What repetitions repeat: a scenario with its case and persona on one connector."""
+
+    scenario_id: str | None
+    scenario_name: str
+    case_name: str | None
+    persona_id: str | None
+    persona_name: str | None
+    connector_id: str | None
+    connector_name: str | None
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What tells subjects apart; names may change from one execution to the next."""
+        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
+
+    @property
+    def label(self) -> str:
+        parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
+        return " · ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """Runs of one subject in one execution that came to the same."""
+
+    execution_id: str
+    subject: Subject
+    status: str
+    outcome: Outcome | None
+    fault: str | None
+    asserted: bool
+    runs: int
+    max_latency_ms: float | None
+    tokens: int | None
+    runs_with_tokens: int
+
+
 class Definitions(Protocol):
     """Personas, scenarios, connectors and evals. What is read has the type of its kind."""
 
@@ -334,6 +373,7 @@ class Store(Records, Definitions, Queue, Protocol):
 
     async def tally_executions(self, filters: Filters = ..., *, limit: int = 50) -> Sequence[Tally]: ...
     async def tally(self, by: GroupedBy, filters: Filters = ...) -> Sequence[Tally]: ...
+    async def run_groups(self, filters: Filters = ...) -> Sequence[RunGroup]: ...
 
     async def close(self) -> None: ...
     async def __aenter__(self) -> Self: ...

@@ -31,6 +31,7 @@ from .contract import (
     Page,
     Pruned,
     RunEnding,
+    RunGroup,
     Store,
     Tally,
 )
@@ -300,6 +301,9 @@ class SqlStore(Store):
 
     async def tally(self, by: GroupedBy, filters: Filters = _ALL) -> list[Tally]:
         return await self._read(lambda unit: lists.tally(unit, by, filters))
+
+    async def run_groups(self, filters: Filters = _ALL) -> list[RunGroup]:
+        return await self._read(lambda unit: lists.run_groups(unit, filters))
 
     async def _in_batches(self, operation: Callable[[Transaction], int]) -> int:
         """Repeat a bounded operation until it finds nothing more to do."""

@@ -35,8 +35,8 @@ interface Answer<T> {
 }
 
 /** What was asked for, or the error as an exception. */
-export async function answered<T>(asked: Promise<Answer<T>>): Promise<T> {
-  const { data, error, response } = await asked;
+export async function dataOf<T>(request: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await request;
   if (response.ok) return data as T;
   throw problemOf(error, response.status);
 }

@@ -47,7 +47,7 @@ export function placeholders(draft: Draft): string[] {
     draft.failureCriteria,
   ];
   const names = texts.flatMap((text) =>
-    [...(text ?? '').matchAll(PLACEHOLDER)].map((found) => found[1] as string),
+    [...(text ?? '').matchAll(PLACEHOLDER)].map((match) => match[1] as string),
   );
   return [...new Set(names)];
 }

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Schemas } from './client';
 import type { LiveEvent } from './events';
-import { patched, patchedAll } from './live';
+import { patched, patchedAll, throttled } from './updates';
 
 const run: Schemas['RunSummary'] = {
   id: 'r1',
@@ -39,10 +39,10 @@ describe('a run after events', () => {
       event('run.started', { attempt: 1 }, 1),
       event('run.turn', { turn: 1 }, 2),
       event('run.turn', { turn: 2 }, 3),
-      event('run.finished', { outcome: 'fail', score: 0, reason: 'no', latencyMs: 12 }, 4),
+      event('run.finished', { outcome: 'fail', score: 0, reason: 'no', latencyMs: 12, totalTokens: 70 }, 4),
     ];
     const after = events.reduce(patched, run);
-    expect(after).toMatchObject({ status: 'completed', turnCount: 2, latencyMs: 12 });
+    expect(after).toMatchObject({ status: 'completed', turnCount: 2, latencyMs: 12, totalTokens: 70 });
     expect(after.result).toMatchObject({ outcome: 'fail', success: false, reason: 'no' });
   });
 
@@ -76,4 +76,18 @@ describe('runs after a batch of events', () => {
   it('lose those that were deleted', () => {
     expect(patchedAll([run], [event('run.deleted')])).toEqual([]);
   });
+});
+
+it('work that is requested often is done once per interval, and once more at the end', async () => {
+  vi.useFakeTimers();
+  const work = vi.fn(() => new Promise((done) => setTimeout(done, 50)));
+  const request = throttled(work, 100);
+  for (let time = 0; time < 500; time += 10) {
+    request();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(work).toHaveBeenCalledTimes(3);
+  await vi.runAllTimersAsync();
+  expect(work).toHaveBeenCalledTimes(4);
+  vi.useRealTimers();
 });

@@ -1,6 +1,6 @@
 import type { RJSFSchema } from '@rjsf/utils';
 import { describe, expect, it } from 'vitest';
-import { pruned } from './prune';
+import { withoutDefaults } from './defaults';
 import { validator } from './validator';
 
 const SCHEMA: RJSFSchema = {
@@ -18,25 +18,25 @@ const SCHEMA: RJSFSchema = {
 
 describe('a config as it is kept', () => {
   it('leaves out defaults, but not what is required', () => {
-    const given = { words: [], style: 'loose', threshold: 0.5, names: [], tone: { mood: 'calm' } };
-    expect(pruned(SCHEMA, given)).toEqual({ words: [], style: 'loose' });
+    const config = { words: [], style: 'loose', threshold: 0.5, names: [], tone: { mood: 'calm' } };
+    expect(withoutDefaults(SCHEMA, config)).toEqual({ words: [], style: 'loose' });
   });
 
   it('keeps what differs, deep inside too', () => {
-    const given = { words: ['a'], style: 'exact', threshold: 0, tone: { mood: 'lively' } };
-    expect(pruned(SCHEMA, given)).toEqual(given);
+    const config = { words: ['a'], style: 'exact', threshold: 0, tone: { mood: 'lively' } };
+    expect(withoutDefaults(SCHEMA, config)).toEqual(config);
   });
 
   it('leaves out rows nothing was entered in', () => {
-    expect(pruned(SCHEMA, { words: ['a', undefined, null], style: 'x' })).toEqual({
+    expect(withoutDefaults(SCHEMA, { words: ['a', undefined, null], style: 'x' })).toEqual({
       words: ['a'],
       style: 'x',
     });
   });
 
   it('does not touch what is edited as JSON, nor keys it does not know', () => {
-    const given = { words: ['a'], style: 'x', free: { empty: [], nothing: null }, more: 1 };
-    expect(pruned(SCHEMA, given)).toEqual(given);
+    const config = { words: ['a'], style: 'x', free: { empty: [], nothing: null }, more: 1 };
+    expect(withoutDefaults(SCHEMA, config)).toEqual(config);
   });
 
   it('prunes the chosen option of a choice', () => {
@@ -48,8 +48,10 @@ describe('a config as it is kept', () => {
         strict: { type: 'boolean', default: false },
       },
     };
-    expect(pruned({ oneOf: [option] }, { type: 'length', strict: false })).toEqual({ type: 'length' });
-    expect(pruned({ oneOf: [option] }, { type: 'other', strict: false })).toEqual({
+    expect(withoutDefaults({ oneOf: [option] }, { type: 'length', strict: false })).toEqual({
+      type: 'length',
+    });
+    expect(withoutDefaults({ oneOf: [option] }, { type: 'other', strict: false })).toEqual({
       type: 'other',
       strict: false,
     });

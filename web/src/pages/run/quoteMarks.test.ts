@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markQuotes, spansOf } from './highlight';
+import { markQuotes, spansOf } from './quoteMarks';
 
 const found = (text: string, ...quotes: string[]) =>
   spansOf(text, quotes).map(({ from, to }) => text.slice(from, to));

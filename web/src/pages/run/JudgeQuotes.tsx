@@ -4,12 +4,12 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import classes from './Run.module.css';
 import type { Quote } from './results';
 
-export function Evidence({ quotes }: { quotes: Quote[] }) {
+export function JudgeQuotes({ quotes }: { quotes: Quote[] }) {
   if (quotes.length === 0) return null;
   return (
     <>
       <Text size="xs" fw={600}>
-        Evidence
+        Quotes
       </Text>
       <List size="sm" spacing={2} mb="xs" className={classes.quote}>
         {quotes.map((quote) => (

@@ -33,14 +33,14 @@ function collect(node: Node, pieces: Node[]): void {
 /** Where the quotes stand in a text, in order and without overlaps. */
 export function spansOf(text: string, quotes: string[]): Span[] {
   const { plain, places } = plainOf(text);
-  const found: Span[] = [];
+  const spans: Span[] = [];
   for (const quote of quotes) {
-    const wanted = plainOf(quote).plain.trim();
-    if (!wanted) continue;
-    const at = plain.indexOf(wanted);
-    if (at >= 0) found.push({ from: places[at] ?? 0, to: (places[at + wanted.length - 1] ?? 0) + 1 });
+    const quoted = plainOf(quote).plain.trim();
+    if (!quoted) continue;
+    const at = plain.indexOf(quoted);
+    if (at >= 0) spans.push({ from: places[at] ?? 0, to: (places[at + quoted.length - 1] ?? 0) + 1 });
   }
-  return merged(found);
+  return merged(spans);
 }
 
 /** Lower case, blanks in one, quotation marks and emphasis gone; with the place each character came from. */
@@ -62,13 +62,13 @@ function plainOf(text: string): { plain: string; places: number[] } {
 
 function merged(spans: Span[]): Span[] {
   const sorted = [...spans].sort((a, b) => a.from - b.from);
-  const kept: Span[] = [];
+  const separate: Span[] = [];
   for (const span of sorted) {
-    const last = kept.at(-1);
+    const last = separate.at(-1);
     if (last && span.from <= last.to) last.to = Math.max(last.to, span.to);
-    else kept.push({ ...span });
+    else separate.push({ ...span });
   }
-  return kept;
+  return separate;
 }
 
 function wrap(node: Node, spans: Span[], place: { at: number }): void {

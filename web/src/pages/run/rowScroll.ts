@@ -6,7 +6,7 @@ const LONGEST = 3_000;
 const TOLERANCE = 2;
 
 /** Scroll to a row and stay on it until it has come to rest, or the reader scrolls. Returns how to stop. */
-export function aimAt(list: Virtualizer<Window, Element>, index: number): () => void {
+export function scrollToRow(list: Virtualizer<Window, Element>, index: number): () => void {
   const start = performance.now();
   let steady = 0;
   let frame = 0;

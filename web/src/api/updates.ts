@@ -7,6 +7,7 @@ import type { EventFeed, LiveEvent } from './events';
 type RunSummary = Schemas['RunSummary'];
 type Verdict = Schemas['RunVerdict'];
 
+const EXECUTION_MS = 300;
 const FIGURES_MS = 2_000;
 
 /** What a run looks like after an event about it. */
@@ -15,6 +16,7 @@ export function patched(run: RunSummary, event: LiveEvent): RunSummary {
     attempt?: number;
     turn?: number;
     latencyMs?: number | null;
+    totalTokens?: number | null;
   };
   const updatedAt = event.at;
   // What was read may be newer than an event that was still under way.
@@ -32,6 +34,7 @@ export function patched(run: RunSummary, event: LiveEvent): RunSummary {
         startedAt: null,
         completedAt: null,
         latencyMs: null,
+        totalTokens: null,
       };
     case 'run.started':
       return {
@@ -52,6 +55,7 @@ export function patched(run: RunSummary, event: LiveEvent): RunSummary {
         status: body.outcome === 'error' ? 'error' : 'completed',
         completedAt: updatedAt,
         latencyMs: body.latencyMs ?? null,
+        totalTokens: body.totalTokens ?? null,
         result: verdictOf(body),
       };
     default:
@@ -87,33 +91,66 @@ export function patchedAll(runs: RunSummary[], events: LiveEvent[]): RunSummary[
     .map((run) => byRun.get(run.id)?.reduce(patched, run) ?? run);
 }
 
+/**
+ * Does some work soon after it is requested: at most once per interval, and never twice at the same time, so that
+ * a server that answers slowly is not asked again before it has answered.
+ */
+export function throttled(work: () => Promise<unknown>, intervalMs: number): () => void {
+  let requested = false;
+  let waiting = false;
+  const start = () => {
+    waiting = true;
+    setTimeout(async () => {
+      requested = false;
+      await work().catch(() => undefined);
+      waiting = false;
+      if (requested) start();
+    }, intervalMs);
+  };
+  return () => {
+    if (waiting) requested = true;
+    else start();
+  };
+}
+
 /** Connect the stream of events to what is cached. Returns how to stop. */
 export function keepFresh(feed: EventFeed, queries: QueryClient): () => void {
-  let figures: ReturnType<typeof setTimeout> | null = null;
-  const figuresSoon = () => {
-    figures ??= setTimeout(() => {
-      figures = null;
-      void queries.invalidateQueries({ queryKey: ['stats'] });
-      void queries.invalidateQueries({ queryKey: ['executions', 'list'] });
-    }, FIGURES_MS);
-  };
+  const executions = new Set<string>();
+  const refreshExecutions = throttled(() => {
+    const ids = [...executions];
+    executions.clear();
+    return Promise.all(
+      ids.flatMap((id) => [
+        queries.invalidateQueries({ queryKey: ['executions', id] }),
+        queries.invalidateQueries({ queryKey: ['stats', 'execution', id] }),
+      ]),
+    );
+  }, EXECUTION_MS);
+  const refreshFigures = throttled(
+    () =>
+      Promise.all([
+        queries.invalidateQueries({
+          predicate: ({ queryKey: [noun, kind] }) => noun === 'stats' && kind !== 'execution',
+        }),
+        queries.invalidateQueries({ queryKey: ['executions', 'list'] }),
+      ]),
+    FIGURES_MS,
+  );
   const stopListening = feed.listen((events) => {
-    const executions = new Set<string>();
     const runs = new Set<string>();
     for (const event of events) {
       if (event.executionId) executions.add(event.executionId);
       if (event.runId) runs.add(event.runId);
     }
-    for (const id of executions) void queries.invalidateQueries({ queryKey: ['executions', id] });
     void queries.invalidateQueries({
       predicate: ({ queryKey: [noun, id] }) => noun === 'runs' && runs.has(id as string),
     });
-    figuresSoon();
+    refreshExecutions();
+    refreshFigures();
   });
   const stopReopening = feed.onReopen(() => void queries.invalidateQueries());
   return () => {
     stopListening();
     stopReopening();
-    if (figures) clearTimeout(figures);
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configRows, exampleConfig, typeName } from './describe';
+import { configRows, exampleConfig, typeName } from './configRows';
 
 const SCHEMA = {
   type: 'object',

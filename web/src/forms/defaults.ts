@@ -4,31 +4,33 @@ import { deepEquals, type RJSFSchema } from '@rjsf/utils';
 type Fields = Record<string, unknown>;
 
 /** What the form filled in by itself is taken out again; what is required stays. */
-export function pruned(schema: RJSFSchema, value: unknown): unknown {
+export function withoutDefaults(schema: RJSFSchema, value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = schema.items as RJSFSchema | undefined;
     // A row nothing was entered in yet is no item.
     return items
-      ? value.filter((item) => item !== undefined && item !== null).map((item) => pruned(items, item))
+      ? value
+          .filter((item) => item !== undefined && item !== null)
+          .map((item) => withoutDefaults(items, item))
       : value;
   }
   if (!isFields(value) || !schema.properties) return choicePruned(schema, value);
   const required = new Set(schema.required ?? []);
-  const kept: Fields = {};
+  const fields: Fields = {};
   for (const [key, item] of Object.entries(value)) {
     const child = schema.properties[key] as RJSFSchema | undefined;
-    const small = child ? pruned(child, item) : item;
+    const small = child ? withoutDefaults(child, item) : item;
     if (small === undefined) continue;
-    if (required.has(key) || !isDefault(child, small)) kept[key] = small;
+    if (required.has(key) || !isDefault(child, small)) fields[key] = small;
   }
-  return kept;
+  return fields;
 }
 
 function choicePruned(schema: RJSFSchema, value: unknown): unknown {
   const options = (schema.oneOf ?? schema.anyOf) as RJSFSchema[] | undefined;
   if (!options || !isFields(value)) return value;
   const chosen = options.find((option) => tagMatches(option, value));
-  return chosen ? pruned(chosen, value) : value;
+  return chosen ? withoutDefaults(chosen, value) : value;
 }
 
 function tagMatches(option: RJSFSchema, value: Fields): boolean {

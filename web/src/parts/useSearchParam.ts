@@ -2,7 +2,7 @@
 import { useRouter } from '@tanstack/react-router';
 import { useState } from 'react';
 
-export function useAddress(name: string): [string, (value: string) => void] {
+export function useSearchParam(name: string): [string, (value: string) => void] {
   const router = useRouter();
   const [value, setValue] = useState(() => new URLSearchParams(window.location.search).get(name) ?? '');
   const change = (next: string) => {

@@ -8,14 +8,14 @@ import { LinkButton } from '../../parts/links';
 import { duration, measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { type Standing, standingOf } from '../../parts/outcome';
-import classes from './TryRun.module.css';
+import classes from './TrialRun.module.css';
 
 type Run = Schemas['RunDetail'];
 type Result = Schemas['EvaluatorResultJson'];
 
 const isOver = (status: Run['status']) => status !== 'queued' && status !== 'running';
 
-export function TryRun({ started }: { started: Schemas['RunSummary'] }) {
+export function TrialRun({ started }: { started: Schemas['RunSummary'] }) {
   // Events make it fresh; asking now and then covers a stream that was cut off.
   const query = useQuery({
     ...runQuery(started.id),
@@ -23,15 +23,15 @@ export function TryRun({ started }: { started: Schemas['RunSummary'] }) {
   });
   const cancel = useMutation({ mutationFn: () => cancelRun(started.id) });
   const run = query.data;
-  const shown = run ?? started;
-  const over = isOver(shown.status);
+  const current = run ?? started;
+  const over = isOver(current.status);
   return (
     <Stack gap="sm" mt="sm">
       <Group justify="space-between">
         <Group gap="xs" role="status" aria-label="Where the run stands">
-          <OutcomeBadge standing={standingOf(shown)} size="lg" />
+          <OutcomeBadge standing={standingOf(current)} size="lg" />
           <Text size="sm" c="dimmed">
-            {over ? duration(shown.latencyMs) : `Turn ${shown.turnCount}`}
+            {over ? duration(current.latencyMs) : `Turn ${current.turnCount}`}
           </Text>
         </Group>
         {over ? (
@@ -82,10 +82,10 @@ function Transcript({ messages }: { messages: Run['messages'] }) {
 }
 
 function textOf({ content, tool_calls }: Run['messages'][number]): string {
-  const said =
+  const text =
     typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
   const calls = (tool_calls ?? []).map((call) => `${call.function.name}(${call.function.arguments})`);
-  return [said, ...calls].filter(Boolean).join('\n');
+  return [text, ...calls].filter(Boolean).join('\n');
 }
 
 function Results({ results }: { results: Result[] }) {

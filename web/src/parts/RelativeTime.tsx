@@ -2,7 +2,7 @@
 import { Text, type TextProps } from '@mantine/core';
 import { ago } from './numbers';
 
-export function When({ at, ...text }: { at: string } & TextProps) {
+export function RelativeTime({ at, ...text }: { at: string } & TextProps) {
   return (
     <Text span size="sm" c="dimmed" {...text}>
       <time dateTime={at} title={new Date(at).toLocaleString()}>

@@ -7,7 +7,7 @@ import { Section } from '../../editing/Section';
 import { PageLink } from '../../parts/links';
 import type { ScenarioEditing } from './draft';
 
-export function PeopleSection({ editor }: { editor: ScenarioEditing }) {
+export function PersonasSection({ editor }: { editor: ScenarioEditing }) {
   const { draft, change, problems } = editor;
   const personas = useQuery(personasQuery);
   const known = personas.data ?? [];

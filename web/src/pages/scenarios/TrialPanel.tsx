@@ -9,16 +9,16 @@ import { connectorsQuery, personasQuery, startRun } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { PageLink } from '../../parts/links';
 import type { ScenarioEditing, StoredScenario } from './draft';
-import { TryRun } from './TryRun';
+import { TrialRun } from './TrialRun';
 
-type TryPanelProps = {
+type TrialPanelProps = {
   scenario: StoredScenario;
   editor: ScenarioEditing;
   opened: boolean;
   onClose: () => void;
 };
 
-export function TryPanel({ scenario, editor, opened, onClose }: TryPanelProps) {
+export function TrialPanel({ scenario, editor, opened, onClose }: TrialPanelProps) {
   return (
     <Drawer
       opened={opened}
@@ -35,7 +35,7 @@ export function TryPanel({ scenario, editor, opened, onClose }: TryPanelProps) {
   );
 }
 
-function TryForm({ scenario, editor }: Pick<TryPanelProps, 'scenario' | 'editor'>) {
+function TryForm({ scenario, editor }: Pick<TrialPanelProps, 'scenario' | 'editor'>) {
   const connectors = useQuery(connectorsQuery);
   const [lastUsed, setLastUsed] = useLocalStorage<string | null>({
     key: 'evalstudio-try',
@@ -84,7 +84,7 @@ function TryForm({ scenario, editor }: Pick<TryPanelProps, 'scenario' | 'editor'
         {editor.dirty ? 'Save and run' : 'Run'}
       </Button>
       {start.error && <ErrorState error={start.error} />}
-      {run && <TryRun key={run.id} started={run} />}
+      {run && <TrialRun key={run.id} started={run} />}
     </Stack>
   );
 }
