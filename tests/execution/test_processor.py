@@ -29,8 +29,6 @@ from evalstudio.project.entities import Execution, RunSummary
 from evalstudio.storage.errors import StorageError
 from evalstudio.storage.schema import runs
 
-Storage = Callable[[], dict[str, Any]]
-
 
 class Project:
     """A project with one execution waiting, and its only or first run."""
@@ -59,14 +57,15 @@ class Project:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, storage: Storage) -> Callable[..., Any]:
-    """Opens a project whose agent waits so long, and queues so many runs."""
+def prepared(tmp_path: Path) -> Callable[..., Any]:
+    """Opens a project whose agent waits so long, and queues so many runs.
+
+    On SQLite only: what leases mean to each database is tested in tests/storage/test_leases.py.
+    """
 
     @asynccontextmanager
     async def opened(wait: float = 0.0, count: int = 1, **config: Any) -> AsyncIterator[Project]:
-        path = make_project(
-            tmp_path, [scripted("s", f"wait={wait} x")], repetitions=count, storage=storage(), **config
-        )
+        path = make_project(tmp_path, [scripted("s", f"wait={wait} x")], repetitions=count, **config)
         async with open_workspace(path) as workspace:
             yield Project(workspace, await start(workspace, tmp_path), tmp_path)
 
@@ -253,7 +252,8 @@ class TestHowMuchAtOnce:
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(RunWorker, "execute", uneven)
-                async with working(Processor(project.workspace, concurrency=2), until=project.done):
+                processor = Processor(project.workspace, concurrency=2, grace_seconds=0)
+                async with working(processor, until=project.done):
                     async with asyncio.timeout(2.5):
                         while sum(run.status == "completed" for run in await project.runs()) < 3:
                             await asyncio.sleep(0.05)
