@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +41,7 @@ def test_more_of_the_same_narrows_it(of: int, times: int) -> None:
     assert narrow_high - narrow_low <= high - low + 1e-12
 
 
-def run(number: int, outcome: str | None, subject: str = "s", **more: object) -> RunFacts:
+def run(number: int, outcome: str | None, subject: str = "s", **more: Any) -> RunFacts:
     return RunFacts(id=str(number), subject=subject, outcome=outcome, **more)
 
 

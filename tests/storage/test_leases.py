@@ -289,7 +289,7 @@ class TestGivingBack:
         assert (run.status, run.result.outcome, run.result.fault) == ("error", "error", "system")
         assert not run.result.success
         assert run.error == run.result.reason
-        assert "25 times" in run.error
+        assert "25 times" in run.result.reason
         counts = (await store.execution(execution.id)).counts
         assert (counts.errored, counts.queued, counts.running) == (1, 1, 0)
 
