@@ -15,7 +15,7 @@ from evalstudio.messages import TokensUsage
 from evalstudio.project.entities import Execution
 from evalstudio.storage import attempts, queue
 from evalstudio.storage.contract import Filters, Heartbeat, Lease, NewRun, RunEnding, TurnRecord
-from evalstudio.storage.errors import LeaseLost
+from evalstudio.storage.errors import LeaseLost, StorageError
 from evalstudio.storage.schema import executions, outputs, runs, turns
 from evalstudio.storage.store import SqlStore
 from evalstudio.storage.transaction import Transaction
@@ -57,9 +57,9 @@ class TestClaiming:
     async def test_the_lease_ends_when_it_was_asked_to(self, store: SqlStore) -> None:
         await queued(store)
         before = now()
-        (mine,) = await claimed(store, "w1", lease=20.5)
+        (mine,) = await claimed(store, "w1", lease=20_000.5)
         row = await row_of(store, mine.lease.run_id)
-        assert before + 20_500 - SLACK <= row.lease_until <= now() + 20_500 + SLACK
+        assert before + 20_000_500 - SLACK <= row.lease_until <= now() + 20_000_500 + SLACK
         assert (row.status, row.worker_id, row.attempt, row.losses) == ("running", "w1", 1, 0)
         assert before <= row.started <= now()
         assert before <= row.updated <= now()
@@ -102,6 +102,14 @@ class TestClaiming:
         second = await store.claim("w", 9, 60, room={"slow": 3, "fast": 1})
         assert sorted(str(one.run.connector_id) for one in second) == ["fast", "slow", "slow", "slow"]
 
+    async def test_places_that_a_full_connector_leaves_go_to_others_once_each(self, store: SqlStore) -> None:
+        names = ("slow", "slow", "slow", "fast", "fast", "fast", "fast")
+        await store.enqueue(
+            Execution(), [new_run(number, connector_id=name) for number, name in enumerate(names)]
+        )
+        first = await store.claim("w", 4, 60, room={"slow": 1})
+        assert [one.run.repetition for one in first] == [0, 3, 4, 5]
+
     async def test_claiming_takes_back_what_expired(self, store: SqlStore) -> None:
         await queued(store, 2)
         lost, other = await claimed(store, "w1", 2)
@@ -128,9 +136,9 @@ class TestHeartbeats:
         await queued(store)
         (mine,) = await claimed(store, lease=1)
         before = now()
-        await store.heartbeat([mine.lease], 40.5)
+        await store.heartbeat([mine.lease], 40_000.5)
         row = await row_of(store, mine.lease.run_id)
-        assert before + 40_500 - SLACK <= row.lease_until <= now() + 40_500 + SLACK
+        assert before + 40_000_500 - SLACK <= row.lease_until <= now() + 40_000_500 + SLACK
 
     async def test_a_heartbeat_does_not_extend_the_lease_of_another_worker(self, store: SqlStore) -> None:
         await queued(store, 2)
@@ -383,6 +391,8 @@ class TestQueueing:
         again = await once_more(store, lambda unit: queue.enqueue(unit, execution, new, None))
         assert again.id == execution.id
         assert len((await store.runs()).items) == 1
+        with pytest.raises(StorageError):
+            await store.enqueue(execution, new)
         other = Execution()
         await once_more(store, lambda unit: queue.enqueue(unit, other, [new_run()], None))
         assert (await store.execution(other.id)).counts.total == 1
