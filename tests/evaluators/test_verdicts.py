@@ -240,6 +240,7 @@ class TestCriteria:
         verdict = conclude([A, F], [[named], [other]], facts)
         assert verdict.overall_score == 0.5
         assert verdict.coverage is not None
+        assert verdict.coverage.unknown == []
         assert verdict.to_json()["coverage"] == verdict.coverage.to_json()
 
     def test_an_unbounded_score_is_excluded(self) -> None:
