@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,6 @@ from tests.evaluators.test_aggregate import GOES_ON, SCRIPT_LEFT, A, E, F, entry
 from evalstudio.evaluators.aggregate import (
     Decision,
     StopConditions,
-    Verdict,
     conclude,
     conclude_once,
     decide,
@@ -22,6 +22,7 @@ from evalstudio.evaluators.aggregate import (
 from evalstudio.evaluators.contract import EvaluationResult, EvaluatorContext, TurnFacts
 from evalstudio.evaluators.criteria import EvaluationCriteria
 from evalstudio.evaluators.definition import define_evaluator
+from evalstudio.evaluators.results import Verdict
 
 M = entry("m", kind="metric")
 
@@ -230,30 +231,85 @@ class TestMetrics:
         assert conclude([M], [[result(A, "pass")]]).evaluator_results == []
 
 
+def scored(**fields: Any) -> Verdict:
+    """The verdict over one result about the criterion ``polite``, from 0 to 10."""
+    what = fields.pop("what", "pass")
+    kind = fields.pop("kind", "assertion")
+    polite = EvaluationCriteria(name="polite", scale="numeric", range=(0, 10))
+    of = entry("m", kind=kind)
+    return conclude([of], [[result(of, what, criterion_name="polite", **fields)]], [polite])
+
+
 class TestCriteria:
-    POLITE = EvaluationCriteria(name="polite", scale="numeric", range=(0, 10))
+    def test_its_own_score_comes_before_its_value_and_its_value_before_its_success(self) -> None:
+        assert scored(score=5, value=0.9).overall_score == 0.5
+        assert scored(score=0, value=0.9).overall_score == 0.0
+        assert scored(value=0.25).overall_score == 0.25
+        assert scored(what="fail", value=0.25).overall_score == 0.25
+        assert scored().overall_score == 1.0
+        assert scored(what="fail").overall_score == 0.0
 
-    def test_named_results_are_weighed_and_others_are_not(self) -> None:
-        named = result(A, "pass", criterion_name="polite", score=5)
-        other = replace(result(F, "pass", score=9), criterion_name=None)
-        facts = TurnFacts(criteria=[self.POLITE])
-        verdict = conclude([A, F], [[named], [other]], facts)
-        assert verdict.overall_score == 0.5
-        assert verdict.coverage is not None
-        assert verdict.coverage.unknown == []
-        assert verdict.to_json()["coverage"] == verdict.coverage.to_json()
+    def test_the_value_of_a_metric_is_a_raw_score(self) -> None:
+        assert scored(kind="metric", value=5.0).overall_score == 0.5
+        assert scored(kind="metric", value=5.0).criterion_scores == {"polite": 0.5}
 
-    def test_an_unbounded_score_is_excluded(self) -> None:
-        unbounded = result(A, "pass", criterion_name="polite", score=5, metadata={"unbounded": True})
-        open_ended = EvaluationCriteria(name="polite", scale="numeric")
-        verdict = conclude([A], [[unbounded]], TurnFacts(criteria=[open_ended]))
+    @pytest.mark.parametrize("what", ["error", "skip"])
+    def test_an_error_and_a_skip_score_nothing(self, what: str) -> None:
+        verdict = scored(what=what, score=5, value=0.5)
         assert verdict.overall_score is None
+        assert verdict.coverage is not None
+        assert (verdict.coverage.errors, verdict.coverage.skipped) == (
+            int(what == "error"),
+            int(what == "skip"),
+        )
+
+    def test_where_the_scale_knows_only_yes_and_no_the_evaluators_own_verdict_counts(self) -> None:
+        for what, score in (("pass", 1.0), ("fail", 0.0)):
+            verdict = conclude(
+                [A],
+                [[result(A, what, value=0.4, criterion_name="polite")]],
+                [EvaluationCriteria(name="polite")],
+            )
+            assert verdict.overall_score == score
+
+    def test_an_entry_named_after_a_criterion_is_about_it_and_others_are_about_none(self) -> None:
+        verdict = conclude([A, F], [[result(A, "pass")], [result(F, "fail")]], [EvaluationCriteria(name="a")])
+        assert verdict.criterion_scores == {"a": 1.0}
+        assert verdict.coverage is not None
+        assert (verdict.coverage.unknown, verdict.coverage.missing) == ([], [])
+
+    def test_what_it_names_comes_before_what_it_is_called(self) -> None:
+        named = result(A, "fail", criterion_name="b")
+        criteria = [EvaluationCriteria(name="a"), EvaluationCriteria(name="b")]
+        assert conclude([A], [[named]], criteria).criterion_scores == {"b": 0.0}
+
+    @pytest.mark.parametrize("metadata", [{"unbounded": True}, {"unbounded": False}, {}])
+    def test_an_unbounded_score_needs_a_range(self, metadata: dict[str, bool]) -> None:
+        finding = result(A, "pass", criterion_name="polite", score=50, metadata=metadata)
+        open_ended = EvaluationCriteria(name="polite", scale="numeric")
+        verdict = conclude([A], [[finding]], [open_ended])
+        assert verdict.overall_score == (None if metadata.get("unbounded") else 0.5)
+
+    def test_a_criterion_nobody_declared_is_told_and_its_value_stays_as_it_is(self) -> None:
+        for value in (None, 0.5):
+            verdict = conclude([A], [[result(A, "pass", criterion_name="polite", value=value)]])
+            assert verdict.coverage is not None
+            assert (verdict.coverage.unknown, verdict.overall_score) == (["polite"], None)
+
+    def test_declared_criteria_nobody_scored_are_missing(self) -> None:
+        verdict = conclude([A], [[result(A, "pass")]], [EvaluationCriteria(name="polite")])
+        assert verdict.coverage is not None
+        assert verdict.coverage.missing == ["polite"]
+
+    def test_every_error_is_counted_whatever_it_is_about(self) -> None:
+        turns = [[result(A, "error"), result(M, "error")], [result(F, "pass")]]
+        verdict = conclude([A, M, F], turns, [EvaluationCriteria(name="polite")])
+        assert verdict.coverage is not None
+        assert verdict.coverage.errors == 2
 
     def test_without_criteria_nothing_is_weighed(self) -> None:
-        named = result(A, "pass", criterion_name="polite", score=5)
-        for facts in (None, TurnFacts()):
-            verdict = conclude([A], [[named]], facts)
-            assert (verdict.overall_score, verdict.coverage) == (None, None)
+        verdict = conclude([A], [[result(A, "pass", score=5)]])
+        assert (verdict.overall_score, verdict.coverage) == (None, None)
 
 
 class TestOneTurnAlone:
@@ -266,6 +322,21 @@ class TestOneTurnAlone:
         verdict = await run_evaluators([fast, slow], TurnFacts())
         assert [one.name for one in verdict.evaluator_results] == ["fast", "slow"]
 
+    async def test_no_more_run_at_once_than_the_limit_allows(self) -> None:
+        active, most = 0, 0
+
+        async def waits(ctx: EvaluatorContext[Any]) -> bool:
+            nonlocal active, most
+            active += 1
+            most = max(most, active)
+            await asyncio.sleep(0.01)
+            active -= 1
+            return True
+
+        entries = [define_evaluator("waits")(waits).use(name=f"waits {number}") for number in range(4)]
+        await run_evaluators(entries, TurnFacts(), asyncio.Semaphore(2))
+        assert most == 2
+
     async def test_criteria_are_weighed(self) -> None:
         def scores(ctx: EvaluatorContext[Any]) -> EvaluationResult:
             return EvaluationResult(criterion_name="polite", score=True)
@@ -273,19 +344,3 @@ class TestOneTurnAlone:
         facts = TurnFacts(criteria=[EvaluationCriteria(name="polite")])
         verdict = await run_evaluators([define_evaluator("scores")(scores).use(name="scores")], facts)
         assert verdict.overall_score == 1.0
-
-
-def test_a_verdict_as_json_has_every_field_by_its_name() -> None:
-    verdict = Verdict("error", "why", 0.5, "judge", metrics={"m": 1.0}, overall_score=0.25)
-    assert verdict.to_json() == {
-        "success": False,
-        "outcome": "error",
-        "fault": "judge",
-        "score": 0.5,
-        "overallScore": 0.25,
-        "reason": "why",
-        "evaluatorResults": [],
-        "metrics": {"m": 1.0},
-        "coverage": None,
-    }
-    assert Verdict("pass", "").asserted

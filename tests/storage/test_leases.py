@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import select, update
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
+from evalstudio.evaluators.results import Turn
 from evalstudio.messages import TokensUsage
 from evalstudio.project.entities import Execution
 from evalstudio.storage import attempts, queue
-from evalstudio.storage.contract import Filters, Heartbeat, Lease, NewRun, RunEnding, TurnRecord
+from evalstudio.storage.contract import Filters, Heartbeat, Lease, NewRun, RunEnding
 from evalstudio.storage.errors import LeaseLost, StorageError
 from evalstudio.storage.schema import executions, outputs, runs, turns
 from evalstudio.storage.store import SqlStore
@@ -541,8 +542,7 @@ class TestTurns:
         execution = await queued(store)
         (mine,) = await claimed(store)
         record = turn(1)
-        more = TurnRecord(1, record.messages, record.results, 20.5, record.tokens_usage, {"extra": 1})
-        await store.append_turn(mine.lease, more)
+        await store.append_turn(mine.lease, record)
         row = await store.database.read(lambda unit: unit.connection.execute(select(turns)).one())
         assert (row.run_id, row.attempt, row.turn) == (mine.lease.run_id, 1, 1)
         usage = record.tokens_usage
@@ -553,7 +553,6 @@ class TestTurns:
             "latencyMs": 20.5,
             "tokensUsage": usage.model_dump(),
             "evaluatorResults": [record.results[0].to_json()],
-            "extra": 1,
         }
         event = next(one for one in await store.events() if one.kind == "run.turn")
         assert (event.execution_id, event.run_id) == (execution.id, mine.lease.run_id)
@@ -562,7 +561,7 @@ class TestTurns:
     async def test_a_turn_without_tokens_has_none(self, store: SqlStore) -> None:
         await queued(store)
         (mine,) = await claimed(store)
-        await store.append_turn(mine.lease, TurnRecord(1, []))
+        await store.append_turn(mine.lease, Turn(number=1))
         row = await store.database.read(lambda unit: unit.connection.execute(select(turns)).one())
         assert row.body["tokensUsage"] is None
 
