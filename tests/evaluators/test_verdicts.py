@@ -18,6 +18,7 @@ from evalstudio.evaluators.aggregate import (
     due,
     mark_pending,
     run_evaluators,
+    score_on_scale,
 )
 from evalstudio.evaluators.contract import EvaluationResult, EvaluatorContext, TurnFacts
 from evalstudio.evaluators.criteria import EvaluationCriteria
@@ -255,6 +256,7 @@ class TestCriteria:
 
     @pytest.mark.parametrize("what", ["error", "skip"])
     def test_an_error_and_a_skip_score_nothing(self, what: str) -> None:
+        assert score_on_scale(result(A, what, score=5, value=0.5), None) is None
         verdict = scored(what=what, score=5, value=0.5)
         assert verdict.overall_score is None
         assert verdict.coverage is not None
@@ -292,7 +294,8 @@ class TestCriteria:
 
     def test_a_criterion_nobody_declared_is_told_and_its_value_stays_as_it_is(self) -> None:
         for value in (None, 0.5):
-            verdict = conclude([A], [[result(A, "pass", criterion_name="polite", value=value)]])
+            named = result(A, "pass", criterion_name="polite", value=value)
+            verdict = conclude([A, F], [[named], [result(F, "pass")]])
             assert verdict.coverage is not None
             assert (verdict.coverage.unknown, verdict.overall_score) == (["polite"], None)
 
