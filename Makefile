@@ -6,10 +6,10 @@ BIN := .venv/bin
 # Without bytecode every command of the tests would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup web demo test parts soak lint format bench lock clean
+.PHONY: help setup web demo test parts soak lint types web-check format hooks coverage mutants bench lock clean
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 setup: ## Make .venv, install everything needed, build the web UI
 	@scripts/setup
@@ -34,16 +34,33 @@ parts:
 soak: setup parts ## The full-size fault, load and growth tests
 	@$(BIN)/python -m pytest -m soak -s
 
-lint: setup ## Format check, lint, strict types, doors between rooms
+lint: setup types web-check ## Format check, lint, types, layers of packages
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/basedpyright --warnings
 	@$(BIN)/lint-imports --no-cache | tail -n 4
+
+types: setup
+	@$(BIN)/basedpyright --warnings
+	@$(BIN)/basedpyright --warnings -p pyrightconfig.tests.json
+
+web-check: setup
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm run --silent check
 
 format: setup ## Format the code
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --fix --quiet .
+
+hooks: setup ## Run the checks of make lint before each commit
+	@$(BIN)/pre-commit install
+
+coverage: setup parts ## What the tests reach of the package; fails below the floor
+	@rm -f .coverage .coverage.*
+	@$(BIN)/coverage run -m pytest -m "not soak" -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/e2e
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+mutants: setup ## Put small faults into the code that decides; the tests must notice each
+	@$(BIN)/python scripts/mutants
 
 bench: setup ## Speed as ratios against raw floors, in one run
 	@$(BIN)/python -m benchmarks
@@ -55,5 +72,5 @@ lock: ## Resolve the dependencies anew into requirements.lock
 		--upgrade --quiet -o requirements.lock
 
 clean: ## Remove what the commands above made
-	@rm -rf .venv dist build .hypothesis .ruff_cache .import_linter_cache
+	@rm -rf .venv dist build .hypothesis .ruff_cache .import_linter_cache .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -82,7 +82,7 @@ async def _finish_all(store: Store) -> None:
     while claimed := await store.claim("bench", 500, 600):
         endings = [
             RunEnding(
-                Verdict(success=place % 10 > 0, outcome="pass" if place % 10 else "fail", score=1.0),
+                Verdict(outcome="pass" if place % 10 else "fail", score=1.0),
                 {"messageCount": 2, "evaluatorResults": [result.to_json()]},
                 latency_ms=20.5,
                 tokens_usage=TokensUsage(total_tokens=7),

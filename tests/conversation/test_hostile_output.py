@@ -88,7 +88,9 @@ class TestHostileOutput:
         said = [
             Message.model_validate({"role": "assistant", "content": None, "tool_calls": [call]}),
             Message(role="tool", content=text, tool_call_id="1", name=text),
-            Message(role=text, content=[{"type": text, "image": 1}, {"type": "text", "text": text}]),
+            Message.model_validate(
+                {"role": text, "content": [{"type": text, "image": 1}, {"type": "text", "text": text}]}
+            ),
         ]
         material_of(prompt_for(*said), messages=3)
 

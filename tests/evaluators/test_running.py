@@ -69,7 +69,7 @@ def test_a_config_model_defined_inside_a_function_is_found() -> None:
 
 
 def test_an_annotation_that_cannot_be_read_says_what_to_do() -> None:
-    def bad(ctx: EvaluatorContext[Nowhere]) -> bool:  # noqa: F821
+    def bad(ctx: EvaluatorContext[Nowhere]) -> bool:  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
         return True
 
     with pytest.raises(TypeError, match="pass config="):

@@ -16,7 +16,7 @@ from evalstudio.execution.definitions import apply_files
 from evalstudio.execution.processor import all_runs, work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
-from evalstudio.project.entities import Run
+from evalstudio.project.entities import Run, StoredEval
 from evalstudio.storage.contract import Filters
 
 Storage = Callable[[], dict[str, Any]]
@@ -213,7 +213,7 @@ async def run_to_end(
     async with open_workspace(path, options) as workspace:
         await apply_files(workspace, [folder / "evals.json"])
         chosen = await workspace.store.find("eval", "all")
-        assert chosen is not None
+        assert isinstance(chosen, StoredEval)
         execution = await start_execution(workspace, await request_for(workspace, chosen))
         # One at a time: the models' replies are used up in order.
         done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=1)

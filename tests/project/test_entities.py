@@ -136,7 +136,7 @@ def test_a_connector_needs_a_name_and_a_type() -> None:
         StoredEval(name="E", scenario_ids=["s"], connector_ids=["c"]),
         Execution(labels={"branch": "main"}),
         RunSummary(execution_id="x"),
-        Run(execution_id="x", output={"a": 1}),
+        Run(execution_id="x", output={"messageCount": 1}),
     ],
 )
 def test_every_entity_has_an_id_and_times_and_survives_json(entity: StoredPersona) -> None:

@@ -124,7 +124,7 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
     )
     pattern = {"type": "regex", "config": {"pattern": "x"}, "name": f"check {name}"}
     script = draw(st.lists(names.filter(lambda text: "{{" not in text), min_size=1, max_size=3))
-    return StoredScenario(name=name, script=script, evaluators=[pattern], **fields)
+    return StoredScenario.model_validate({"name": name, "script": script, "evaluators": [pattern], **fields})
 
 
 def through_text(documents: list[Document], form: Format) -> list[Document]:

@@ -244,9 +244,9 @@ async def test_results_may_be_dicts_in_either_spelling() -> None:
         ([{"score": 1}], "not a result with a criterionName"),
         ([{"criterionName": "ok", "score": [1, 2]}], "score is a list"),
         ([{"criterionName": "ok", "score": 1, "error": {"code": 3}}], "error is a dict"),
-        ([EvaluationResult(True, reason=5)], "reason is a int"),
-        ([EvaluationResult(True, metadata=None)], "metadata is a NoneType"),
-        ([EvaluationResult(True, criterion_name=["ok"])], "criterion_name is a list"),
+        ([EvaluationResult(True, reason=5)], "reason is a int"),  # pyright: ignore[reportArgumentType]
+        ([EvaluationResult(True, metadata=None)], "metadata is a NoneType"),  # pyright: ignore[reportArgumentType]
+        ([EvaluationResult(True, criterion_name=["ok"])], "criterion_name is a list"),  # pyright: ignore[reportArgumentType]
     ],
 )
 async def test_nonsense_from_a_class_is_its_own_error_and_nobody_elses(answer: Any, message: str) -> None:

@@ -123,7 +123,7 @@ def _serve(config: Path) -> Iterator[Served]:
     deadline=None,
     database=None,
     derandomize=True,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]
 )
 def test_no_request_breaks_it_or_gets_an_answer_it_does_not_describe(case: Any, served: Served) -> None:
     served.aim(case)

@@ -58,7 +58,7 @@ class PostgresServer:
         self.port = free_port()
         self._bin = _binaries()
         self._as = _other_user()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
 
     def _run(self, *command: str, **more: Any) -> None:
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._as, **more)

@@ -1,0 +1,412 @@
+"""The processor keeps its leases, stops what it has lost, takes over from the dead, gives back at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from tests.execution.test_executing import runs_of, start
+from tests.support.projects import calls, make_project, scripted
+
+from evalstudio.execution import processor as module
+from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor, has_died, new_worker_id
+from evalstudio.execution.run_worker import RunWorker
+from evalstudio.execution.workspace import Workspace, open_workspace
+from evalstudio.project.entities import Execution, RunSummary
+from evalstudio.storage.errors import StorageError
+from evalstudio.storage.schema import runs
+
+
+class Project:
+    """A project with one execution waiting, and its only or first run."""
+
+    def __init__(self, workspace: Workspace, execution: Execution, folder: Path) -> None:
+        self.workspace, self.execution, self.folder = workspace, execution, folder
+        self.store: Any = workspace.store
+
+    async def runs(self) -> list[RunSummary]:
+        return await runs_of(self.workspace, self.execution)
+
+    async def row(self) -> Any:
+        return await self.store.database.read(lambda unit: unit.connection.execute(select(runs)).first())
+
+    async def asked(self, count: int) -> None:
+        """Wait until the agent was asked so many times."""
+        async with asyncio.timeout(10):
+            while len(calls(self.folder)) < count:
+                await asyncio.sleep(0.02)
+
+    async def done(self) -> bool:
+        return (await self.store.execution(self.execution.id)).status == "completed"
+
+    async def idle(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Callable[..., Any]:
+    """Opens a project whose agent waits so long, and queues so many runs.
+
+    On SQLite only: what leases mean to each database is tested in tests/storage/test_leases.py.
+    """
+
+    @asynccontextmanager
+    async def opened(wait: float = 0.0, count: int = 1, **config: Any) -> AsyncIterator[Project]:
+        path = make_project(tmp_path, [scripted("s", f"wait={wait} x")], repetitions=count, **config)
+        async with open_workspace(path) as workspace:
+            yield Project(workspace, await start(workspace, tmp_path), tmp_path)
+
+    return opened
+
+
+@asynccontextmanager
+async def working(processor: Processor, **options: Any) -> AsyncIterator[asyncio.Task[None]]:
+    """A processor at work; it does not outlive the block."""
+    work = asyncio.create_task(processor.run(**{"stop": asyncio.Event(), **options}))
+    try:
+        yield work
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+class TestLeases:
+    async def test_a_lease_is_renewed_well_before_it_ends(self, prepared: Any) -> None:
+        async with prepared(wait=2.0) as project:
+            beats: list[float] = []
+            renew = project.store.heartbeat
+
+            async def noted(leases: Any, seconds: float) -> Any:
+                beats.append(time.monotonic())
+                assert seconds == 0.9
+                return await renew(leases, seconds)
+
+            project.store.heartbeat = noted
+            processor = Processor(project.workspace, lease_seconds=0.9)
+            async with working(processor, until=project.done) as work:
+                await project.asked(1)
+                while not work.done():
+                    assert await project.store.claim("thief", 1, 60) == []
+                    await asyncio.sleep(0.05)
+                await work
+            (run,) = await project.runs()
+            assert (run.status, run.attempt) == ("completed", 1)
+            # Every third of the lease: one that comes late or fails leaves time for another.
+            assert 0.25 < median(later - earlier for earlier, later in pairwise(beats)) < 0.42
+
+    async def test_a_run_is_claimed_for_thirty_seconds(self, prepared: Any) -> None:
+        assert (LEASE_SECONDS, GRACE_SECONDS) == (30.0, 5.0)
+        async with prepared(wait=20) as project, working(Processor(project.workspace, grace_seconds=0)):
+            await project.asked(1)
+            left = (await project.row()).lease_until / 1000 - time.time()
+            assert 25 < left < 31
+
+    async def test_a_lost_lease_stops_the_work(self, prepared: Any) -> None:
+        async with prepared(wait=30) as project:
+            processor = Processor(project.workspace, lease_seconds=0.6)
+            async with working(processor, until=project.idle) as work:
+                await project.asked(1)
+                assert await project.store.abandon([processor.worker_id]) == 1
+                (theirs,) = await project.store.claim("other", 1, 60)
+                await asyncio.wait_for(work, 5)
+            row = await project.row()
+            assert (row.worker_id, row.attempt, row.status) == ("other", theirs.lease.attempt, "running")
+
+    async def test_a_cancelled_run_stops_the_work_and_its_neighbour_goes_on(self, prepared: Any) -> None:
+        async with prepared(wait=1.5, count=2) as project:
+            processor = Processor(project.workspace, lease_seconds=0.6)
+            async with working(processor, until=project.done) as work:
+                await project.asked(2)
+                one, two = await project.runs()
+                await project.store.cancel(run_ids=[one.id])
+                await asyncio.wait_for(work, 10)
+            statuses = {run.id: run.status for run in await project.runs()}
+            assert statuses == {one.id: "cancelled", two.id: "completed"}
+
+    async def test_what_is_finished_too_late_is_dropped_and_the_processor_goes_on(
+        self, prepared: Any
+    ) -> None:
+        async with prepared(wait=0.5) as project:
+            processor = Processor(project.workspace)
+            async with working(processor, until=project.idle) as work:
+                await project.asked(1)
+                await project.store.abandon([processor.worker_id])
+                await project.store.claim("other", 1, 60)
+                await asyncio.wait_for(work, 5)
+            assert (await project.row()).worker_id == "other"
+            assert len(calls(project.folder)) == 1
+
+    async def test_a_heartbeat_that_failed_is_tried_again(self, prepared: Any) -> None:
+        async with prepared(wait=1.2) as project:
+            tries: list[int] = []
+            renew = project.store.heartbeat
+
+            async def broken_at_first(leases: Any, seconds: float) -> Any:
+                tries.append(len(leases))
+                if len(tries) == 1:
+                    raise StorageError("out of reach")
+                return await renew(leases, seconds)
+
+            project.store.heartbeat = broken_at_first
+            await asyncio.wait_for(
+                Processor(project.workspace, lease_seconds=0.9).run(stop=asyncio.Event(), until=project.done),
+                10,
+            )
+            assert len(tries) >= 2
+            assert set(tries) == {1}
+            assert [run.attempt for run in await project.runs()] == [1]
+
+    async def test_without_work_there_is_no_heartbeat(self, prepared: Any) -> None:
+        async with prepared() as project:
+            await project.store.cancel(execution_id=project.execution.id)
+
+            async def unexpected(leases: Any, seconds: float) -> Any:
+                raise AssertionError("there is nothing to renew")
+
+            project.store.heartbeat = unexpected
+            processor = Processor(project.workspace, lease_seconds=0.09)
+            async with working(processor) as work:
+                await asyncio.sleep(0.3)
+                assert not work.done()
+
+
+class TestTakingOver:
+    async def test_runs_of_a_dead_process_are_taken_at_once(self, prepared: Any) -> None:
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        dead = f"{socket.gethostname()}:{ended.pid}:0000"
+        async with prepared() as project:
+            assert len(await project.store.claim(dead, 1, 600)) == 1
+            await asyncio.wait_for(
+                Processor(project.workspace).run(stop=asyncio.Event(), until=project.done), 10
+            )
+            (run,) = await project.runs()
+            assert (run.status, run.attempt) == ("completed", 2)
+
+    async def test_runs_of_the_living_are_left_alone(self, prepared: Any) -> None:
+        async with prepared() as project:
+            living = new_worker_id()
+            assert len(await project.store.claim(living, 1, 600)) == 1
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
+            assert (await project.row()).worker_id == living
+
+    def test_a_worker_is_named_by_its_machine_and_process(self) -> None:
+        pattern = re.escape(f"{socket.gethostname()}:{os.getpid()}:") + "[0-9a-f]{8}"
+        assert re.fullmatch(pattern, new_worker_id())
+        assert new_worker_id() != new_worker_id()
+
+    def test_only_what_is_certainly_gone_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        host = socket.gethostname()
+        assert has_died(f"{host}:999999999")
+        for living in (f"{host}:{os.getpid()}:x", f"{host}:x:1", f"{host}:", "elsewhere:999999999:x", host):
+            assert not has_died(living), living
+
+        def refused(number: int, signal: int) -> None:
+            assert (number, signal) == (77, 0)
+            raise PermissionError
+
+        monkeypatch.setattr(module.os, "kill", refused)
+        assert not has_died(f"{host}:77:x")
+
+
+class TestHowMuchAtOnce:
+    async def most_running(self, project: Project, processor: Processor) -> int:
+        most = 0
+        async with working(processor, until=project.done) as work:
+            while not work.done():
+                most = max(most, (await project.store.execution(project.execution.id)).counts.running)
+                await asyncio.sleep(0.01)
+            await work
+        return most
+
+    async def test_the_caller_says_how_many(self, prepared: Any) -> None:
+        async with prepared(wait=0.15, count=5, maxConcurrency=4) as project:
+            assert await self.most_running(project, Processor(project.workspace, concurrency=2)) == 2
+
+    async def test_else_the_project_says_it(self, prepared: Any) -> None:
+        async with prepared(wait=0.15, count=5, maxConcurrency=3) as project:
+            assert await self.most_running(project, Processor(project.workspace)) == 3
+
+    async def test_a_free_place_is_filled_before_the_others_are_done(self, prepared: Any) -> None:
+        async with prepared(wait=0.1, count=4) as project:
+            (slow, *_) = await project.runs()
+            execute = RunWorker.execute
+
+            async def uneven(worker: RunWorker, claimed: Any) -> Any:
+                if claimed.lease.run_id == slow.id:
+                    await asyncio.sleep(3)
+                return await execute(worker, claimed)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", uneven)
+                processor = Processor(project.workspace, concurrency=2, grace_seconds=0)
+                async with working(processor, until=project.done):
+                    async with asyncio.timeout(2.5):
+                        while sum(run.status == "completed" for run in await project.runs()) < 3:
+                            await asyncio.sleep(0.05)
+
+    async def test_it_asks_for_work_when_something_ended_not_all_the_time(self, prepared: Any) -> None:
+        async with prepared(wait=0.6, count=2) as project:
+            asked: list[int] = []
+            claim = project.store.claim
+
+            async def noted(worker: str, limit: int, seconds: float, **more: Any) -> Any:
+                asked.append(limit)
+                assert limit > 0
+                return await claim(worker, limit, seconds, **more)
+
+            project.store.claim = noted
+            await Processor(project.workspace, concurrency=4).run(stop=asyncio.Event(), until=project.done)
+            assert asked[0] == 4
+            assert len(asked) <= 6
+
+    async def test_it_keeps_to_its_execution(self, prepared: Any) -> None:
+        async with prepared() as project:
+            other = await start(project.workspace, project.folder)
+            await Processor(project.workspace, execution_id=other.id).run(
+                stop=asyncio.Event(), until=project.idle
+            )
+            assert (await project.store.execution(other.id)).status == "completed"
+            assert (await project.store.execution(project.execution.id)).status == "queued"
+
+    async def test_each_connector_has_its_own_bound(self, prepared: Any) -> None:
+        async with prepared(wait=0.1, count=4, maxPerConnector=1) as project:
+            begun = time.monotonic()
+            active, most = 0, 0
+            execute = RunWorker.execute
+
+            async def counted(worker: RunWorker, claimed: Any) -> Any:
+                nonlocal active, most
+                active += 1
+                most = max(most, active)
+                try:
+                    return await execute(worker, claimed)
+                finally:
+                    active -= 1
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", counted)
+                await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            assert most == 1
+            assert time.monotonic() - begun >= 0.4
+
+
+class TestFailures:
+    async def test_an_unexpected_failure_ends_its_run_only(self, prepared: Any) -> None:
+        async with prepared(count=2) as project:
+            (first, _) = await project.runs()
+            execute = RunWorker.execute
+
+            async def broken(worker: RunWorker, claimed: Any) -> Any:
+                if claimed.lease.run_id == first.id:
+                    raise RuntimeError("boom")
+                return await execute(worker, claimed)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", broken)
+                await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            by_id = {run.id: run for run in await project.runs()}
+            result = by_id.pop(first.id).result
+            assert result is not None
+            assert (result.outcome, result.fault, result.reason) == ("error", "system", "RuntimeError: boom")
+            assert [run.status for run in by_id.values()] == ["completed"]
+
+    @pytest.mark.parametrize("operation", ["append_turn", "finish", "wait_for_work"])
+    async def test_a_database_that_fails_stops_the_processor(self, prepared: Any, operation: str) -> None:
+        async with prepared() as project:
+
+            async def broken(*_: Any, **__: Any) -> Any:
+                raise StorageError("out of reach")
+
+            with pytest.MonkeyPatch.context() as patch:
+                # A conversation fails with the database when a turn of it cannot be kept.
+                owner = RunWorker if operation == "append_turn" else project.store
+                patch.setattr(owner, "execute" if owner is RunWorker else operation, broken)
+                with pytest.raises(StorageError, match="out of reach"):
+                    await asyncio.wait_for(Processor(project.workspace).run(stop=asyncio.Event()), 10)
+
+
+class TestStopping:
+    async def test_what_is_nearly_done_may_finish(self, prepared: Any) -> None:
+        async with prepared(wait=0.5) as project:
+            stop = asyncio.Event()
+            async with working(Processor(project.workspace), stop=stop) as work:
+                await project.asked(1)
+                stop.set()
+                await asyncio.wait_for(work, 10)
+            assert [run.status for run in await project.runs()] == ["completed"]
+
+    async def test_the_rest_is_released_and_is_no_loss(self, prepared: Any) -> None:
+        async with prepared(wait=30) as project:
+            stop = asyncio.Event()
+            async with working(Processor(project.workspace, grace_seconds=0.2), stop=stop) as work:
+                await project.asked(1)
+                stop.set()
+                await asyncio.wait_for(work, 5)
+            row = await project.row()
+            assert (row.status, row.attempt, row.losses, row.worker_id) == ("queued", 2, 0, None)
+
+    async def test_leases_are_kept_while_the_last_runs_finish(self, prepared: Any) -> None:
+        async with prepared(wait=1.5) as project:
+            stop = asyncio.Event()
+            processor = Processor(project.workspace, lease_seconds=0.6)
+            async with working(processor, stop=stop) as work:
+                await project.asked(1)
+                stop.set()
+                while not work.done():
+                    assert await project.store.claim("thief", 1, 60) == []
+                    await asyncio.sleep(0.05)
+            assert [(run.status, run.attempt) for run in await project.runs()] == [("completed", 1)]
+
+    async def test_an_idle_processor_stops_at_once(self, prepared: Any) -> None:
+        async with prepared() as project:
+            await project.store.cancel(execution_id=project.execution.id)
+            stop = asyncio.Event()
+            async with working(Processor(project.workspace), stop=stop) as work:
+                await asyncio.sleep(0.2)
+                assert not work.done()
+                begun = time.monotonic()
+                stop.set()
+                await asyncio.wait_for(work, 5)
+                assert time.monotonic() - begun < 1
+
+    async def test_a_busy_processor_stops_at_once(self, prepared: Any) -> None:
+        async with prepared(wait=30, count=3) as project:
+            stop = asyncio.Event()
+            processor = Processor(project.workspace, concurrency=1, grace_seconds=0)
+            async with working(processor, stop=stop) as work:
+                await project.asked(1)
+                stop.set()
+                await asyncio.wait_for(work, 3)
+            assert {run.status for run in await project.runs()} == {"queued"}
+            assert len(calls(project.folder)) == 1
+
+    async def test_nothing_outlives_a_processor(self, prepared: Any) -> None:
+        async with prepared() as project:
+            before = asyncio.all_tasks()
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            await asyncio.sleep(0)
+            left = {task for task in asyncio.all_tasks() - before if "_keep_leases" in repr(task)}
+            assert left == set()
+
+    async def test_new_work_is_found_by_a_processor_that_waits(self, prepared: Any) -> None:
+        async with prepared() as project, working(Processor(project.workspace)):
+            await project.asked(1)
+            while not await project.done():
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
+            await start(project.workspace, project.folder)
+            await project.asked(2)
