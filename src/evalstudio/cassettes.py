@@ -21,7 +21,7 @@ import orjson
 from pydantic import BaseModel
 
 from .base.differences import Difference, excerpt, first_difference, same_start, shown
-from .base.schemas import path_text
+from .base.problems import path_text
 
 __all__ = ["Cassette", "CassetteError", "CassetteMiss", "key_of"]
 

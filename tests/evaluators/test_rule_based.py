@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.rule_based import rule_based
 from evalstudio.evaluators.records import EvaluationInput, facts_of
 from evalstudio.evaluators.running import Finding, run_entries
@@ -185,7 +185,7 @@ def test_a_wrong_rule_is_refused_at_load(rule: Any, told: str) -> None:
     for shape in (
         (rule, {"config": rule}) if isinstance(rule, dict) and "criterionName" not in rule else (rule,)
     ):
-        with pytest.raises(InvalidConfig, match=told):
+        with pytest.raises(InvalidInput, match=told):
             rule_based.use(rules=[shape])
 
 

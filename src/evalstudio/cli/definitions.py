@@ -130,13 +130,13 @@ def given_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, A
 def _one_document(kind: DefinitionKind, file: str) -> Located:
     from dataclasses import replace
 
-    from ..project.definition_files import parse_located, read_located
+    from ..base.files import parse_text, read_file
 
     if file == "-":
         text = sys.stdin.read()
-        found = parse_located(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
+        found = parse_text(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
     else:
-        found = read_located(Path(file))
+        found = read_file(Path(file))
     data: Any = found[0].data if len(found) == 1 else None
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
@@ -159,14 +159,14 @@ def headers_of(pairs: Sequence[str] | None) -> dict[str, str] | None:
 
 def settings_of(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
     """``key=value`` pairs, values read as YAML: numbers, true, lists, text."""
-    from ..project.definition_files import parse_located
+    from ..base.files import parse_text
 
     found: dict[str, Any] = {}
     for pair in pairs or ():
         key, equals, text = pair.partition("=")
         if not equals or not key.strip():
             raise fail(f"{option} takes key=value")
-        documents = parse_located(text, option, is_json=False)
+        documents = parse_text(text, option, is_json=False)
         found[key.strip()] = documents[0].data if documents else None
     return found
 

@@ -44,12 +44,12 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def config_at_hand(config: Path | None) -> Path:
     """The config file given, else the nearest one; a command that needs a project makes none by itself."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..project.config import find_config
 
     found = config or find_config(Path.cwd())
     if found is None:
-        raise ConfigError(
+        raise InvalidInput(
             "there is no evalstudio.config.json here or in a folder above; "
             'make a project with "evalstudio init"'
         )
@@ -83,17 +83,17 @@ async def client_at(url: str) -> AsyncGenerator[AsyncClient]:
     """A client of a server; that it cannot be reached is said in words."""
     from aiohttp import ClientError
 
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..client import AsyncClient
 
     if not url.startswith(("http://", "https://")):
-        raise ConfigError(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
+        raise InvalidInput(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
     try:
         async with AsyncClient(url, os.environ.get("EVALSTUDIO_TOKEN")) as client:
             yield client
     except (ClientError, TimeoutError) as error:
         told = str(error) or "no answer in time"
-        raise ConfigError(f"{url} cannot be reached ({told}); is evalstudio serve running there?") from None
+        raise InvalidInput(f"{url} cannot be reached ({told}); is evalstudio serve running there?") from None
 
 
 def server_url(config: Path | None) -> str | None:
@@ -223,12 +223,12 @@ class RemoteProject:
 def _entity(project_state: ProjectState, document: Document) -> Any:
     """What to send of a document: names back to ids, after a look at whether they are there."""
     from ..project.changes import entity_of
-    from ..project.documents import KINDS, check_references, raise_problems
+    from ..project.documents import KINDS, check_references
 
     known: dict[DefinitionKind, list[str]] = {
         kind: [entity.name for entity in project_state.of_kind(kind)] for kind in KINDS
     }
-    raise_problems(check_references([document], known))
+    check_references([document], known).check()
     ids = {key: entity.id for key, entity in project_state.entities.items()}
     return entity_of(document, ids)
 

@@ -13,7 +13,8 @@ import orjson
 from pydantic import Field, ValidationError
 
 from ..base.concurrency import blocking
-from ..configs import StrictConfig, readable
+from ..base.problems import problems_of
+from ..configs import StrictConfig
 from ..messages import Message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, ProjectScope, define_connector
 from .json_paths import fields_of, items_of
@@ -230,7 +231,6 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     try:
         messages = [Message.model_validate(item) for item in given]
     except ValidationError as error:
-        path, problem = readable(error)[0]
-        raise ConnectorError(f"{where}: not a message: {path}: {problem}") from None
+        raise ConnectorError(f"{where}: not a message: {problems_of(error)[0]}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
     recording.add(Conversation(names[0] if names else where, turns_of(messages)), names)

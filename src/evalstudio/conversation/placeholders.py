@@ -8,28 +8,30 @@ from typing import Any
 
 from ..base.json_text import json_text
 from ..base.paths import MISSING, lookup, split_path
+from ..base.problems import InvalidInput, Problem
 from ..messages import ContentBlock, Message
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w][\w.\[\]-]*)\s*\}\}")
 
 
-class UnfilledPlaceholder(ValueError):
-    """A placeholder the case has no value for."""
-
-
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The text with its placeholders replaced; one without a value is an error."""
+    """The text with its placeholders replaced; those without a value are told all at once."""
+    unfilled: list[Problem] = []
 
-    def value_of(found: re.Match[str]) -> str:
-        value = values.get(found[1], MISSING)
+    def value_of(match: re.Match[str]) -> str:
+        value = values.get(match[1], MISSING)
         if value is MISSING:
-            value = lookup(values, split_path(found[1]))
+            value = lookup(values, split_path(match[1]))
         if value is MISSING:
             known = ", ".join(sorted(values)) or "none"
-            raise UnfilledPlaceholder(f"{found[0]} has no value in this case; its values are: {known}")
+            unfilled.append(Problem(f"{match[0]} has no value in this case", hint=f"its values are: {known}"))
+            return match[0]
         return value if isinstance(value, str) else json_text(value)
 
-    return _PLACEHOLDER.sub(value_of, text)
+    filled = _PLACEHOLDER.sub(value_of, text)
+    if unfilled:
+        raise InvalidInput(*unfilled)
+    return filled
 
 
 def fill_message(message: Message, values: Mapping[str, Any]) -> Message:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from ..base.files import ConfigError
-from ..configs import closest
+from ..base.located import Located
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..project.changes import (
     DefinitionChange,
     ProjectState,
@@ -17,8 +17,7 @@ from ..project.changes import (
     read_files,
     writes_of,
 )
-from ..project.definition_files import Located
-from ..project.documents import KINDS, REFERENCES, DefinitionKind, Document, raise_problems, read_document
+from ..project.documents import KINDS, REFERENCES, DefinitionKind, Document, read_document
 from ..project.entities import name_key
 from ..storage import contract
 from ..storage.errors import NameTaken
@@ -77,7 +76,7 @@ def find(project_state: ProjectState, kind: DefinitionKind, wanted: str) -> Docu
         if key[0] == kind and entity.id == wanted:
             return project_state.documents[key]
     names = [document.name for key, document in project_state.documents.items() if key[0] == kind]
-    raise ConfigError(f'there is no {kind} called "{wanted}"{closest(wanted, names)}')
+    raise InvalidInput(Problem(f'there is no {kind} called "{wanted}"', hint=suggestion(wanted, names)))
 
 
 async def create(workspace: Workspace, kind: DefinitionKind, given: Located) -> Any:
@@ -126,11 +125,7 @@ def read_given(project_state: ProjectState, kind: DefinitionKind, given: Located
         for field in REFERENCES[kind]:
             if isinstance(body.get(field), list):
                 body[field] = [names.get(one, one) if isinstance(one, str) else one for one in body[field]]
-    problems: list[str] = []
-    document = read_document(kind, replace(given, data=body), problems)
-    raise_problems(problems)
-    assert document is not None, "a document is read or there are problems"
-    return document
+    return read_document(kind, replace(given, data=body))
 
 
 async def _keep(workspace: Workspace, project_state: ProjectState, document: Document) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ..base.files import ConfigError
+from ..base.problems import InvalidInput
 from ..conversation.definitions import Case
 from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
-from ..project.validation import InvalidDefinition, check_connector, check_scenario
+from ..project.validation import check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from .processor import all_runs
 from .workspace import Workspace
@@ -52,7 +52,7 @@ async def request_for(
         found = [cast("StoredConnector | None", await store.find("connector", name)) for name in connectors]
         for name, connector in zip(connectors, found, strict=True):
             if connector is None:
-                raise ConfigError(f'there is no connector called "{name}"')
+                raise InvalidInput(f'there is no connector called "{name}"')
         chosen = [connector for connector in found if connector is not None]
     else:
         chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
@@ -67,7 +67,7 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
     name = request.eval.name
     page = await records.executions(Filters(eval_id=request.eval.id), limit=1)
     if not page.items:
-        raise ConfigError(f'"{name}" has not been run yet, so nothing has failed')
+        raise InvalidInput(f'"{name}" has not been run yet, so nothing has failed')
     subjects = frozenset(
         [
             (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
@@ -76,14 +76,14 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
         ]
     )
     if not subjects:
-        raise ConfigError(f'everything passed in the last execution of "{name}"; nothing to run again')
+        raise InvalidInput(f'everything passed in the last execution of "{name}"; nothing to run again')
     return replace(request, only_subjects=subjects)
 
 
 def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:
     found = next((s for s in scenarios if s.name.casefold() == name.casefold()), None)
     if found is None:
-        raise ConfigError(
+        raise InvalidInput(
             f'there is no {what} called "{name}"; there are {", ".join(s.name for s in scenarios)}'
         )
     return found
@@ -100,7 +100,7 @@ async def start_execution(
             # A server has others to answer while it multiplies out a large eval.
             await asyncio.sleep(0)
     if not runs:
-        raise ConfigError("there is nothing to run")
+        raise InvalidInput("there is nothing to run")
     execution = Execution(
         eval_id=request.eval.id if request.eval else None,
         eval_name=request.eval.name if request.eval else None,
@@ -114,8 +114,8 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
     for connector in request.connectors:
         try:
             check_connector(connector, workspace.registry)
-        except InvalidDefinition as error:
-            raise ConfigError(f'connector "{connector.name}": {error}') from None
+        except InvalidInput as error:
+            raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
     for given in request.scenarios:
         scenario = _with_defaults(given, workspace)
@@ -130,12 +130,12 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
                 personas=cast(Any, personas),
                 has_model=workspace.has_model,
             )
-        except InvalidDefinition as error:
-            raise ConfigError(f'scenario "{scenario.name}": {error}') from None
+        except InvalidInput as error:
+            raise error.within(subject=f'scenario "{scenario.name}"') from None
         for run in _multiplied(scenario, cases, personas, request):
             count += 1
             if count > MOST_RUNS:
-                raise ConfigError(f"this would be more than {MOST_RUNS:,} runs; run less at once")
+                raise InvalidInput(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
 
 

@@ -12,12 +12,12 @@ from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, AgentAnswered, Finished, TurnEnded, UserSpoke, converse
-from ..conversation.preparation import InvalidScenario, PreparedScenario, prepare
+from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult, Turn
 from ..evaluators.running import Finding
 from ..messages import Message, TokensUsage
 from ..project.entities import Connector, RunVerdict
-from ..project.validation import InvalidDefinition, check_connector
+from ..project.validation import check_connector
 from ..storage.contract import ClaimedRun, RunEnding, TurnRecord
 from .workspace import Workspace
 
@@ -39,7 +39,7 @@ class RunWorker:
         try:
             plan, persona = self._plan(claimed)
             agent = self._agent(claimed, persona)
-        except (InvalidScenario, InvalidDefinition, ValueError) as error:
+        except ValueError as error:
             return system_error(str(error))
         return await self._hold(claimed, plan, agent)
 

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel
 
+from ..base.problems import InvalidInput, Problem
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import Connector, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.secrets import check_references, masked, refuse_sealed, restored
@@ -109,7 +110,7 @@ async def _persona(studio: Studio, wanted: str) -> object:
     try:
         return await studio.store.get("persona", wanted)
     except NotFound as error:
-        raise ApiError(422, f"personaIds: {error}") from None
+        raise InvalidInput(Problem(str(error), ("personaIds",))) from None
 
 
 PERSONAS = Shelf("persona", StoredPersona)

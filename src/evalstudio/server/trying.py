@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from ..configs import closest
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..execution.request import ExecutionRequest
 from ..project.entities import StoredConnector, StoredScenario
 from ..project.validation import cases_of
 from ..storage.contract import DefinitionKind
 from ..storage.errors import NotFound
-from .errors import ApiError
 from .requests import Studio
 from .shapes.runs import StartRun
 
@@ -31,7 +30,7 @@ async def _wanted(studio: Studio, kind: DefinitionKind, field: str, wanted: str)
     try:
         return await studio.store.get(kind, wanted)
     except NotFound as error:
-        raise ApiError(422, f"{field}: {error}") from None
+        raise InvalidInput(Problem(str(error), (field,))) from None
 
 
 async def _with_case(studio: Studio, scenario: StoredScenario, name: str) -> StoredScenario:
@@ -39,5 +38,6 @@ async def _with_case(studio: Studio, scenario: StoredScenario, name: str) -> Sto
     found = [case for number, case in enumerate(cases, 1) if (case.name or f"case {number}") == name]
     if not found:
         names = [case.name or f"case {number}" for number, case in enumerate(cases, 1)]
-        raise ApiError(422, f'caseName: the scenario has no case "{name}"{closest(name, names)}')
+        message = f'the scenario has no case "{name}"'
+        raise InvalidInput(Problem(message, ("caseName",), suggestion(name, names)))
     return scenario.model_copy(update={"cases": [found[0].model_copy(update={"name": name})]})
