@@ -12,6 +12,7 @@ from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.base.schemas import compile_schema, problems
+from evalstudio.project.changes import read_files
 from evalstudio.scoring.plan import load_plan
 
 
@@ -23,6 +24,15 @@ def folder(tmp_path: Path) -> Folder:
 def test_yaml_and_json_say_the_same(folder: Folder) -> None:
     as_yaml = folder.plan(yaml.safe_dump(PLAN), "plan.yaml")
     assert load_plan(as_yaml) == load_plan(folder.plan(PLAN))
+
+
+def test_words_of_yaml_mean_the_same_in_a_plan_and_in_a_scenario(folder: Folder) -> None:
+    evaluators = "evaluators: [{type: keyword-coverage, config: {keywords: [no, 12:30, 007, true]}}]\n"
+    plan = load_plan(folder.plan(evaluators.replace(", true", ""), "plan.yaml"))
+    scenario = folder.plan(f"kind: scenario\nname: S\n{evaluators}".replace(", true", ""), "s.yaml")
+    assert plan.evaluators[0].config == {"keywords": ["no", "12:30", "007"]}
+    assert read_files([scenario])[0].body["evaluators"][0]["config"] == plan.evaluators[0].config
+    assert load_plan(folder.plan(evaluators, "plan.yaml")).evaluators[0].config["keywords"][3] is True
 
 
 # -- extends
@@ -160,6 +170,35 @@ def test_a_mistake_is_told_with_its_file_and_place(
     assert "Traceback" not in said.err
     assert "sk-secret" not in said.err
     assert not folder.output.exists()
+
+
+def test_all_mistakes_are_told_each_with_the_file_and_line_it_stands_on(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.plan("evaluators:\n  - {type: latency}\n  - type: regex\n    config: {patern: x}\n", "base.yaml")
+    own = [
+        "extends: base.yaml",
+        "evaluators:",
+        "  - type: regx",
+        "  - type: latency-budget",
+        "    maxMs: fast",
+    ]
+    path = folder.plan("\n".join(own), "plan.yaml")
+    said = command(capsys, "score", folder.dataset(rows(2)), "-c", path, "-o", folder.output)
+    assert (said.code, said.err.replace(f"{folder.path}/", "").splitlines()) == (
+        2,
+        [
+            "Error: 4 problems:",
+            "  base.yaml:4: evaluators[1].config.pattern: is missing",
+            "  base.yaml:4: evaluators[1].config.patern: unknown key; did you mean pattern?",
+            '  plan.yaml:3: evaluators[2].type: no evaluator is called "regx"; did you mean regex?',
+            "  plan.yaml:5: evaluators[3].maxMs: expected a number",
+        ],
+    )
+    path = folder.plan("evaluators: 5\nfailUnder: 2\nfields:\n  respnse: x\ntreshold: 1\n", "plan.yaml")
+    said = command(capsys, "score", folder.dataset(rows(2)), "-c", path, "-o", folder.output)
+    for line, words in ((1, "evaluators"), (2, "failUnder"), (3, "fields"), (5, "treshold")):
+        assert f"plan.yaml:{line}: {words}: " in said.err
 
 
 def test_a_plan_that_is_not_there_is_an_error(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
