@@ -66,8 +66,8 @@ async def test_a_record_without_feedback_is_merely_not_covered() -> None:
 @pytest.mark.parametrize(
     ("feedback", "message"),
     [
-        ([{"criterionName": "safe"}], "score: Field required"),
-        ([{"score": 1}], "criterionName: Field required"),
+        ([{"criterionName": "safe"}], "score: is missing"),
+        ([{"score": 1}], "criterionName: is missing"),
         ([{"criterionName": " ", "score": 1}], "must not be blank"),
         ([{"criterionName": "safe", "score": 1, "mood": "x"}], "mood"),
         ("five stars", "it is text, but not JSON"),

@@ -80,8 +80,8 @@ def test_an_annotation_that_cannot_be_read_says_what_to_do() -> None:
     ("config", "complaint"),
     [
         ({"wrods": ["hi"]}, "wrods: unknown key; known are words"),
-        ({"words": "hi"}, "words: Input should be a valid list"),
-        ({"words": [1]}, r"words\[0\]: Input should be a valid string"),
+        ({"words": "hi"}, "words: expected a list"),
+        ({"words": [1]}, r"words\[0\]: expected text"),
     ],
 )
 def test_a_wrong_config_is_refused_with_its_path(config: dict[str, Any], complaint: str) -> None:

@@ -283,11 +283,10 @@ class _Builder:
             plain = not event.style and event.implicit[0]
             tag = _TAG + _plain_kind(event.value) if plain else _TAG + "str"
         try:
-            return checked(_read(tag, event.value), self._where(event))
-        except InvalidInput:
-            raise
+            value = _read(tag, event.value)
         except ValueError as error:
             raise InvalidInput.at(self._where(event), str(error)) from None
+        return checked(value, self._where(event))
 
     def _where(self, event: Any) -> str:
         return f"{self.path}:{event.start_mark.line + 1}"

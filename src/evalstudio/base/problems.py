@@ -110,7 +110,7 @@ class ProblemList(list[Problem]):
     def check(self) -> None:
         """Raise all of them, if there are any."""
         if self:
-            raise InvalidInput(*dict.fromkeys(self))
+            raise InvalidInput(*self)
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:

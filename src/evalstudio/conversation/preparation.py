@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..evaluators.contract import Embedder, LanguageModel, PersonaInfo, ScenarioInfo
@@ -14,6 +14,8 @@ from ..messages import Message
 from ..plugins import PluginRegistry
 from .definitions import Case, EvaluatorUse, Persona, Scenario
 from .placeholders import fill, fill_message
+
+T = TypeVar("T", str, str | None, Message)
 
 JUDGE = "criteria"
 _CRITERIA = ("successCriteria", "failureCriteria", "success_criteria", "failure_criteria")
@@ -43,16 +45,6 @@ class PreparedScenario:
         return bool(self.seeds) and self.seeds[-1].role in ("user", "tool")
 
 
-def entries_of(
-    scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any] | None = None
-) -> list[Entry]:
-    """The evaluators of a scenario: the implicit judge, those it lists, and those that always run."""
-    problems = ProblemList()
-    entries = _entries(scenario, registry, _Texts(values, problems))
-    problems.check()
-    return entries
-
-
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """Fills a scenario's texts with a case's values; without a case they stay as they are written."""
@@ -61,20 +53,12 @@ class _Texts:
     problems: ProblemList
     subject: str = ""
 
-    def filled(self, text: str, *path: str | int) -> str:
-        if self.values is not None:
+    def filled(self, text: T, *path: str | int) -> T:
+        if text is not None and self.values is not None:
+            fill_it: Any = fill_message if isinstance(text, Message) else fill
             with self.problems.collect(*path, subject=self.subject):
-                return fill(text, self.values)
+                return fill_it(text, self.values)
         return text
-
-    def optional(self, text: str | None, *path: str | int) -> str | None:
-        return None if text is None else self.filled(text, *path)
-
-    def message(self, message: Message, *path: str | int) -> Message:
-        if self.values is not None:
-            with self.problems.collect(*path, subject=self.subject):
-                return fill_message(message, self.values)
-        return message
 
     def use(self, use: EvaluatorUse, *path: str | int) -> EvaluatorUse:
         """Criteria have placeholders wherever they are written; other settings mean what they say."""
@@ -108,8 +92,8 @@ def _entries(scenario: Scenario, registry: PluginRegistry, texts: _Texts) -> lis
 def _implicit(scenario: Scenario, texts: _Texts) -> EvaluatorUse | None:
     if scenario.success_criteria or scenario.failure_criteria:
         config = {
-            "successCriteria": texts.optional(scenario.success_criteria, "successCriteria"),
-            "failureCriteria": texts.optional(scenario.failure_criteria, "failureCriteria"),
+            "successCriteria": texts.filled(scenario.success_criteria, "successCriteria"),
+            "failureCriteria": texts.filled(scenario.failure_criteria, "failureCriteria"),
             "failureCriteriaMode": scenario.failure_criteria_mode,
         }
         settings = {key: item for key, item in config.items() if item is not None}
@@ -133,17 +117,12 @@ def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:
     known = [criterion.name for criterion in criteria]
     one: str | None = getattr(entry.config, "criterion_name", None)
     many: Sequence[str] = getattr(entry.config, "criterion_names", ())
-    names = [(one, "criterionName")] if one else []
-    problems = ProblemList(
-        Problem(
-            f'"{name}" is not among the scenario\'s criteria',
-            ("config", key),
-            suggestion(name, known) or "declare it there",
-        )
-        for name, key in [*names, *((name, "criterionNames") for name in many)]
-        if name not in known
-    )
-    problems.check()
+    message = "is not among the scenario's criteria"
+    ProblemList(
+        Problem(f'"{name}" {message}', ("config", key), suggestion(name, known) or "declare it there")
+        for key, name in [("criterionName", one), *(("criterionNames", name) for name in many)]
+        if name and name not in known
+    ).check()
     return entry
 
 
@@ -159,9 +138,9 @@ def prepare(
     problems = ProblemList()
     texts = _Texts(case.vars if case else None, problems, f'case "{case.name}"' if case and case.name else "")
     entries = _entries(scenario, registry, texts)
-    seeds = [texts.message(m, "messages", number) for number, m in enumerate(scenario.messages)]
+    seeds = [texts.filled(m, "messages", number) for number, m in enumerate(scenario.messages)]
     script = [texts.filled(text, "script", number) for number, text in enumerate(scenario.script)]
-    instructions = texts.optional(scenario.instructions, "instructions")
+    instructions = texts.filled(scenario.instructions, "instructions")
     criteria = [_filled_criterion(one, number, texts) for number, one in enumerate(scenario.criteria)]
     plan = PreparedScenario(
         scenario=ScenarioInfo(scenario.name, instructions, scenario.max_messages),

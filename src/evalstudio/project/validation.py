@@ -38,8 +38,10 @@ def check_scenario(
         cases = cases_of(scenario, folder)
     for case in cases or [None]:
         for persona in personas or [None]:
-            with problems.collect():
+            wrong = ProblemList()
+            with wrong.collect():
                 prepare(scenario, registry, case=case, persona=persona, has_model=has_model)
+            problems += [one for one in wrong if one not in problems]
         if len(problems) > MOST_PROBLEMS:
             break
     problems.check()

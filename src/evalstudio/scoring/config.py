@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 from pydantic.alias_generators import to_camel
 
-from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, suggestion
+from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..evaluators.criteria import EvaluationCriteria, check_unique
 from ..evaluators.definition import Entry, EvaluatorDefinition, adapt_class, is_class_style, with_keys
 from ..plugins import PluginRegistry
@@ -127,14 +127,11 @@ def _from_mapping(fields: dict[str, Any], registry: PluginRegistry) -> Resolved:
             reduce=fields.get("reduce"),
         )
     except InvalidInput as error:
-        raise InvalidInput(
-            *(replace(one, path=_as_written(one.path, beside)) for one in error.problems)
-        ) from None
+        for one in error.problems:
+            written_beside = len(one.path) > 1 and one.path[1] in beside
+            problems.append(replace(one, path=one.path[1:]) if written_beside else one)
+        raise InvalidInput(*problems) from None
     return Resolved(entry, kind)
-
-
-def _as_written(path: FieldPath, beside: Mapping[str, Any]) -> FieldPath:
-    return path[1:] if len(path) > 1 and path[1] in beside else path
 
 
 def _selected(entry: Entry, only: Sequence[str], skip: Sequence[str]) -> bool:

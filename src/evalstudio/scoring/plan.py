@@ -5,7 +5,6 @@ A plan may extend others: criteria and evaluators of the same name are replaced,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -113,38 +112,19 @@ class PlanFiles:
 
     def _placed(self, problem: Problem) -> Problem:
         path = problem.path
-        if path[:1] in [(name,) for name in EVALUATORS]:
-            spelled = next((name for name in EVALUATORS if name in self.settings), EVALUATORS[0])
-            path = (spelled, *path[1:])
+        if path and path[0] in EVALUATORS:
+            path = (next((name for name in EVALUATORS if name in self.settings), path[0]), *path[1:])
         return replace(problem, path=path, place=self._place(path))
 
     def _place(self, path: FieldPath) -> str:
-        sources = {id(part): (file, at) for file in self.files for at, part in _containers(file.data, ())}
-        part: Any = self.settings
-        place = next((file.at(path) for file in self.files if path[:1] in file.lines), self.files[0].at())
-        for depth, step in enumerate(path, 1):
-            try:
-                part = part[step]
-            except (KeyError, IndexError, TypeError):
-                break
-            if id(part) in sources:
-                # Lists of several files were joined: what was written whole says where it stands.
-                file, at = sources[id(part)]
-                place = file.at(at + path[depth:])
-        return place
-
-
-def _containers(data: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
-    items: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(data, dict):
-        items = cast(dict[str, Any], data).items()
-    elif isinstance(data, list):
-        items = enumerate(cast(list[Any], data))
-    else:
-        return
-    yield path, data
-    for step, item in items:
-        yield from _containers(item, (*path, step))
+        if len(path) > 1 and path[0] in _ADD_UP:
+            # Lists of several files are joined: an entry stands in the file that holds it.
+            entry = cast(Any, self.settings)[path[0]][path[1]]
+            for file in self.files:
+                for at in file.lines:
+                    if len(at) == 2 and at[0] in _ADD_UP and file.part(at).data is entry:
+                        return file.at(at + path[2:])
+        return next((file.at(path) for file in self.files if path[:1] in file.lines), self.files[0].at())
 
 
 def load_plan(path: Path) -> ScoringPlan:
@@ -196,14 +176,16 @@ def _read_extended(path: Path, seen: tuple[Path, ...] = ()) -> PlanFiles:
 
 def _bases(located: Located) -> list[str]:
     bases: Any = located.data.get("extends") or []
-    names: object = [bases] if isinstance(bases, str) else bases
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast(list[Any], names)):
-        raise InvalidInput(located.placed(Problem("expected a path or a list of paths", ("extends",))))
+    names = cast(list[Any], bases if isinstance(bases, list) else [bases])
+    problems = ProblemList()
     folder = Path(located.path).parent
-    paths = cast(list[str], names)
-    gone = [folder / path for path in paths if not (folder / path).exists()]
-    ProblemList(located.placed(Problem(f"{path} does not exist", ("extends",))) for path in gone).check()
-    return paths
+    if not all(isinstance(name, str) for name in names):
+        problems.append(Problem("expected a path or a list of paths", ("extends",)))
+    else:
+        gone = [folder / name for name in names if not (folder / name).exists()]
+        problems += [Problem(f"{path} does not exist", ("extends",)) for path in gone]
+    ProblemList(map(located.placed, problems)).check()
+    return names
 
 
 def _absolute_plugins(raw: dict[str, Any], path: Path) -> dict[str, Any]:
