@@ -165,7 +165,7 @@ async def test_no_rules_give_no_results() -> None:
         ({"type": "length"}, "give min, max or both"),
         ({"type": "length", "min": 5, "max": 2}, "min 5 is greater than max 2"),
         ({"type": "length", "min": -1}, "greater than or equal to 0"),
-        ({"type": "length", "min": 1.5}, "integer"),
+        ({"type": "length", "min": 1.5}, "expected a whole number"),
         ({"type": "regex", "pattern": "("}, "bad pattern"),
         ({"type": "regex", "pattern": "a", "flags": "Q"}, "unknown flag"),
         ({"type": "regex", "pattern": "a", "expectedOutcome": "maybe"}, "match"),

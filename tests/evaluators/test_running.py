@@ -79,7 +79,7 @@ def test_an_annotation_that_cannot_be_read_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        ({"wrods": ["hi"]}, "wrods: unknown key; known are words"),
+        ({"wrods": ["hi"]}, "wrods: unknown key; did you mean words"),
         ({"words": "hi"}, "words: expected a list"),
         ({"words": [1]}, r"words\[0\]: expected text"),
     ],

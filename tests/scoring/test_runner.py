@@ -88,10 +88,10 @@ def test_a_choice_that_leaves_nothing_to_run_is_refused(settings: dict[str, Any]
     ("entries", "message"),
     [
         ([], "at least one evaluator"),
-        ([{"config": {}}], r"evaluatorConfigs\[0\]: type: is missing"),
+        ([{"config": {}}], r"evaluatorConfigs\[0\].type: is missing"),
         ([{"type": 5}], "type: is missing"),
         ([LENGTH, {"type": "lexical-similarty"}], r"evaluatorConfigs\[1\].*did you mean lexical-similarity"),
-        ([{"type": "regex", "config": {"pattern": "("}}], r"evaluatorConfigs\[0\] \(regex\): bad pattern"),
+        ([{"type": "regex", "config": {"pattern": "("}}], r"evaluatorConfigs\[0\].config: bad pattern"),
         ([{"type": "regex", "config": "abc"}], "config: expected an object"),
         ([{"type": "toxicity", "name": 4}], "name: expected text"),
         ([{"type": "latency", "name": "a"}, {"type": "regex", "pattern": "x", "name": "a"}], "twice"),
@@ -196,7 +196,7 @@ async def test_a_class_gets_its_config_as_arguments() -> None:
     registry.register(Stated)
     result = await score({"type": "stated", "config": {"answer": False}}, registry=registry)
     assert result.results[0].score is False
-    with pytest.raises(InvalidInput, match=r"stated.*unexpected"):
+    with pytest.raises(InvalidInput, match=r"evaluatorConfigs\[0\].config: .*unexpected"):
         await score({"type": "stated", "config": {"anser": 1}}, registry=registry)
 
 
