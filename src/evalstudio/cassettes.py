@@ -21,8 +21,8 @@ from pydantic import BaseModel
 
 from .base.differences import Difference, first_difference, same_start, value_text
 from .base.locks import lock, write_all
+from .base.problems import path_text
 from .base.redaction import Redaction
-from .base.schemas import path_text
 from .base.text import excerpt
 
 __all__ = ["Cassette", "CassetteError", "CassetteMiss", "key_of"]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from evalstudio import create_registry
 from evalstudio.base.concurrency import run_sync
+from evalstudio.base.files import parse_text
+from evalstudio.base.problems import ProblemList
 from evalstudio.execution.definitions import DefinitionService, load_project_state, writes_of
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.changes import (
@@ -20,7 +22,6 @@ from evalstudio.project.changes import (
     project_state_of,
     read_files,
 )
-from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import (
     KINDS,
     Document,
@@ -129,8 +130,8 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
 
 def through_text(documents: list[Document], form: Format) -> list[Document]:
     """The documents as they come back from one file."""
-    problems: list[str] = []
-    located = parse_located(to_text(in_one(documents), form), "x", is_json=form == "json")
+    problems = ProblemList()
+    located = parse_text(to_text(in_one(documents), form), "x", is_json=form == "json")
     read = [document for one in located for document in read_documents(one, problems)]
     assert not problems
     return read
@@ -171,7 +172,7 @@ def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Forma
 @settings(max_examples=300, deadline=None)
 @given(plain, st.sampled_from(["yaml", "json"]))
 def test_any_plain_value_is_read_as_it_was_written(value: Any, form: Format) -> None:
-    read = parse_located(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
+    read = parse_text(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
     assert repr(read) == repr(value)
 
 

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from .problems import Problem
+
 Schema = dict[str, Any]
 
 # Enough for any sane pattern; a hostile one ends here instead of running on.
@@ -41,18 +43,10 @@ def _refuse(uri: str) -> Any:
     raise ValueError(f"reference {uri} points outside the schema, and schemas are never fetched")
 
 
-def problems(validator: jsonschema_rs.Validator, value: Any, most: int = 5) -> list[tuple[str, str]]:
-    """Where and how a value breaks the schema: (path, message) pairs."""
+def problems(validator: jsonschema_rs.Validator, value: Any, most: int = 5) -> list[Problem]:
+    """Where and how a value breaks the schema."""
     errors = islice(validator.iter_errors(value), most)
-    return [(path_text(error.instance_path), error.message) for error in errors]
-
-
-def path_text(parts: list[str | int] | tuple[str | int, ...]) -> str:
-    """``("rules", 0, "tool")`` as ``rules[0].tool``."""
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+    return [Problem(error.message, tuple(error.instance_path)) for error in errors]
 
 
 def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:

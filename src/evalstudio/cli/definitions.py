@@ -191,7 +191,7 @@ async def _save(
 
 
 def _warn_of_dropped_secrets(sent: AnyStored, saved: AnyStored) -> None:
-    from ..base.schemas import path_text
+    from ..base.problems import path_text
     from ..project.secrets import MASK, secrets_in
 
     left = dict(secrets_in(saved.model_dump(by_alias=True)))
@@ -238,13 +238,13 @@ def _read_fields(kind: DefinitionKind, file: str | None, fields: Mapping[str, An
 def _one_document(kind: DefinitionKind, file: str) -> Located:
     from dataclasses import replace
 
-    from ..project.definition_files import parse_located, read_located
+    from ..base.files import parse_text, read_file
 
     if file == "-":
         text = sys.stdin.read()
-        documents = parse_located(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
+        documents = parse_text(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
     else:
-        documents = read_located(Path(file))
+        documents = read_file(Path(file))
     data: Any = documents[0].data if len(documents) == 1 else None
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
@@ -269,14 +269,14 @@ HEADERS = FieldOption(
 
 def settings_of(pairs: Sequence[str], option: str) -> dict[str, Any]:
     """``key=value`` pairs, values read as YAML: numbers, true, lists, text."""
-    from ..project.definition_files import parse_located
+    from ..base.files import parse_text
 
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key.strip():
             raise fail(f"{option} takes key=value")
-        documents = parse_located(text, option, is_json=False)
+        documents = parse_text(text, option, is_json=False)
         settings[key.strip()] = documents[0].data if documents else None
     return settings
 

@@ -55,18 +55,18 @@ def eval_run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an eval. Exit code: 0 all passed, 1 something failed, 3 nothing failed but something errored."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
 
     if agent_errors not in ("error", "fail"):
-        raise ConfigError(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
+        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
     if record and replay:
-        raise ConfigError("--record and --replay exclude each other")
+        raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
     part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
     url = server_url(config)
     if url is not None and (record or replay or cache or concurrency):
-        raise ConfigError("--record, --replay, --cache and --concurrency are the server's own with --server")
+        raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
     async def work(project: Project, execution: Execution) -> int:
         import asyncio
@@ -149,8 +149,7 @@ async def _start_there(project: RemoteProject, part: Part) -> Execution:
 
 async def find_eval(records: Records, name: str | None) -> StoredEval:
     """The eval of this name or id; without a name, the only one."""
-    from ..base.files import ConfigError
-    from ..configs import closest
+    from ..base.problems import InvalidInput, Problem, suggestion
     from ..project.entities import StoredEval
 
     page = await records.list_of("eval", limit=500)
@@ -160,12 +159,12 @@ async def find_eval(records: Records, name: str | None) -> StoredEval:
         if len(evals) == 1:
             return evals[0]
         if not evals:
-            raise ConfigError('there is no eval yet; define one in a file and run "evalstudio apply FILE"')
-        raise ConfigError(f"there are several evals; name one: {', '.join(sorted(names))}")
+            raise InvalidInput('there is no eval yet; define one in a file and run "evalstudio apply FILE"')
+        raise InvalidInput(f"there are several evals; name one: {', '.join(sorted(names))}")
     for item in evals:
         if item.id == name or item.name.casefold() == name.casefold():
             return item
-    raise ConfigError(f'there is no eval called "{name}"{closest(name, names)}')
+    raise InvalidInput(Problem(f'there is no eval called "{name}"', hint=suggestion(name, names)))
 
 
 async def report(

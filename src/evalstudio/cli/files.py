@@ -124,7 +124,7 @@ def export(
 
 
 def _write(folder: Path, documents: list[Document], form: Format, as_json: bool) -> None:
-    from ..project.definition_files import definition_files
+    from ..project.changes import definition_files
     from ..project.documents import in_files
 
     files = {folder / path: text for path, text in in_files(documents, form).items()}
@@ -169,7 +169,7 @@ def _schema(kind: str, config: Path | None) -> dict[str, Any]:
         from ..project.config import ProjectConfig
 
         return ProjectConfig.model_json_schema()
-    from ..configs import closest
+    from ..base.problems import suggestion
     from ..project.documents import KINDS
     from ..project.editor_schemas import definitions_schema, schema_of
 
@@ -178,5 +178,4 @@ def _schema(kind: str, config: Path | None) -> dict[str, Any]:
     for known in KINDS:
         if kind == known:
             return schema_of(known, open_registry(config))
-    hint = closest(kind, _KINDS) or f"; choose one of {', '.join(_KINDS)}"
-    raise fail(f'there is no schema "{kind}"{hint}')
+    raise fail(f'there is no schema "{kind}"; {suggestion(kind, _KINDS, "choose one of")}')

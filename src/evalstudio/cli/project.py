@@ -44,12 +44,12 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def config_at_hand(config: Path | None) -> Path:
     """The config file given, else the nearest one; a command that needs a project makes none by itself."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..project.config import find_config
 
     path = config or find_config(Path.cwd())
     if path is None:
-        raise ConfigError(
+        raise InvalidInput(
             "there is no evalstudio.config.json here or in a folder above; "
             'make a project with "evalstudio init"'
         )
@@ -83,17 +83,19 @@ async def client_at(url: str) -> AsyncGenerator[AsyncClient]:
     """A client of a server; that it cannot be reached is said in words."""
     from aiohttp import ClientError
 
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..client import AsyncClient
 
     if not url.startswith(("http://", "https://")):
-        raise ConfigError(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
+        raise InvalidInput(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
     try:
         async with AsyncClient(url, os.environ.get("EVALSTUDIO_TOKEN")) as client:
             yield client
     except (ClientError, TimeoutError) as error:
         reason = str(error) or "no answer in time"
-        raise ConfigError(f"{url} cannot be reached ({reason}); is evalstudio serve running there?") from None
+        raise InvalidInput(
+            f"{url} cannot be reached ({reason}); is evalstudio serve running there?"
+        ) from None
 
 
 def server_url(config: Path | None) -> str | None:

@@ -88,31 +88,26 @@ def import_scenarios(
 def _read_lines(file: Path) -> list[Document]:
     from dataclasses import replace
 
-    from ..base.files import ConfigError
+    from ..base.files import read_text
     from ..base.located import parse_json
-    from ..project.definition_files import read_text
-    from ..project.documents import raise_problems, read_documents
+    from ..base.problems import InvalidInput, Problem, ProblemList
+    from ..project.documents import read_documents
 
-    problems: list[str] = []
+    problems = ProblemList()
     documents: list[Document] = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if not line.strip():
             continue
-        try:
+        with problems.collect():
             located = parse_json(line, str(file), first_line=number)
-        except ConfigError as error:
-            problems.append(str(error))
-            continue
-        data: Any = located.data
-        if isinstance(data, dict):
-            data = {"kind": "scenario", **cast(dict[str, Any], data)}
-        documents += read_documents(replace(located, data=data), problems)
-    problems += [
-        document.problem((), "is not a scenario") for document in documents if document.kind != "scenario"
-    ]
-    raise_problems(problems)
+            data: Any = located.data
+            if isinstance(data, dict):
+                data = {"kind": "scenario", **cast(dict[str, Any], data)}
+            documents += read_documents(replace(located, data=data), problems)
+    problems += [one.placed(Problem("is not a scenario")) for one in documents if one.kind != "scenario"]
+    problems.check()
     if not documents:
-        raise ConfigError(f"{file}: has no scenarios")
+        raise InvalidInput.at(file, "has no scenarios")
     return documents
 
 

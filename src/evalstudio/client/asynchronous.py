@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 import orjson
 from pydantic import BaseModel
 
+from ..base.problems import Problem
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
     Connector,
@@ -38,15 +39,15 @@ class ServerError(Exception):
     def __init__(
         self, status: int, code: str, message: str, details: list[dict[str, Any]] | None = None
     ) -> None:
-        super().__init__("\n  ".join([message, *_places(message, details or [])]))
+        super().__init__("\n  ".join([message, *_places(details or [])]))
         self.status, self.code = status, code
         self.details = details or []
 
 
-def _places(message: str, details: list[dict[str, Any]]) -> list[str]:
-    """What is wrong where, if the message does not say so already."""
-    places = [f"{one['path']}: {one['message']}" for one in details]
-    return [] if len(places) == 1 and details[0]["message"] in message else places
+def _places(details: list[dict[str, Any]]) -> list[str]:
+    """What is wrong where, if it is more than the message tells."""
+    problems = [Problem(one["message"], (one["path"],), one.get("hint", "")) for one in details]
+    return [str(problem) for problem in problems] if len(problems) > 1 else []
 
 
 async def read_limited(response: ClientResponse) -> bytes:

@@ -14,8 +14,9 @@ from pydantic import Field, ValidationError
 
 from ..base.concurrency import blocking
 from ..base.paths import fields_of, items_of
+from ..base.problems import problems_of
 from ..base.text import cut
-from ..configs import StrictConfig, readable
+from ..configs import StrictConfig
 from ..messages import Message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, ProjectScope, define_connector
 
@@ -232,7 +233,6 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     try:
         messages = [Message.model_validate(item) for item in items]
     except ValidationError as error:
-        path, problem = readable(error)[0]
-        raise ConnectorError(f"{where}: not a message: {path}: {problem}") from None
+        raise ConnectorError(f"{where}: not a message: {problems_of(error)[0]}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
     recording.add(Conversation(names[0] if names else where, turns_of(messages)), names)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ..base.json_text import json_text
-from ..configs import readable
+from ..base.problems import problems_of
 from ..messages import Message, TokensUsage
 from .contract import ConnectorError, ConnectorResponse
 
@@ -91,8 +91,8 @@ def _message(item: object, place: int) -> Message:
         try:
             item = Message.model_validate(item)
         except ValidationError as error:
-            path, problem = readable(error)[0]
-            raise ConnectorError(f"message {place} of the answer is not valid: {path}: {problem}") from None
+            problem = problems_of(error)[0]
+            raise ConnectorError(f"message {place} of the answer is not valid: {problem}") from None
     if item.role not in _ROLES:
         raise ConnectorError(
             f'wrong roles: message {place} of the answer has the role "{item.role[:40]}"; an answer holds '

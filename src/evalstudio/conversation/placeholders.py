@@ -8,18 +8,16 @@ from typing import Any
 
 from ..base import placeholders
 from ..base.paths import MISSING, lookup
+from ..base.problems import InvalidInput, Problem
 from ..messages import ContentBlock, Message
 
 # Other braces, such as those of a template language the agent is asked about, stay as they are.
 _NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
 
 
-class UnfilledPlaceholder(ValueError):
-    """A placeholder the case has no value for."""
-
-
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The text with its placeholders replaced; one without a value is an error."""
+    """The text with its placeholders replaced; those without a value are told all at once."""
+    unfilled: list[Problem] = []
 
     def value_of(name: str) -> str | None:
         if not _NAME.fullmatch(name):
@@ -27,10 +25,15 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
         value = lookup(values, name)
         if value is MISSING:
             known = ", ".join(sorted(values)) or "none"
-            raise UnfilledPlaceholder(f"{{{{{name}}}}} has no value in this case; its values are: {known}")
+            message = f"{{{{{name}}}}} has no value in this case"
+            unfilled.append(Problem(message, hint=f"its values are: {known}"))
+            return None
         return placeholders.written(value)
 
-    return placeholders.fill(text, value_of)
+    filled = placeholders.fill(text, value_of)
+    if unfilled:
+        raise InvalidInput(*unfilled)
+    return filled
 
 
 def fill_message(message: Message, values: Mapping[str, Any]) -> Message:

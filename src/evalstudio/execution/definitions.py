@@ -11,8 +11,8 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
-from ..base.files import ConfigError
-from ..configs import closest
+from ..base.located import Located
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..project.changes import (
     DefinitionChange,
     ProjectState,
@@ -21,7 +21,6 @@ from ..project.changes import (
     project_state_of,
     read_files,
 )
-from ..project.definition_files import Located
 from ..project.documents import (
     KINDS,
     REFERENCES,
@@ -30,13 +29,12 @@ from ..project.documents import (
     Document,
     check_references,
     document_of,
-    raise_problems,
     read_document,
 )
 from ..project.entities import StoredConnector, StoredPersona, name_key
 from ..project.secrets import SecretBox, masked
 from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records
-from ..storage.errors import NotFound, UnknownReference, VersionConflict
+from ..storage.errors import NotFound, VersionConflict
 from .workspace import Workspace
 
 _TRIES = 5
@@ -144,7 +142,7 @@ class DefinitionService:
                 try:
                     entities[target].append(await self._store.get(target, one))
                 except NotFound:
-                    raise UnknownReference(f'{field}: there is no {target} "{one}".') from None
+                    raise InvalidInput(Problem(f'there is no {target} "{one}"', (field,))) from None
         names = {entity.id: entity.name for referred in entities.values() for entity in referred}
         document = replace(document_of(kind, definition, names), located=located)
         state = project_state_of(entities)
@@ -210,7 +208,7 @@ def find(state: ProjectState, kind: DefinitionKind, name: str) -> Document:
         if key[0] == kind and entity.id == name:
             return state.documents[key]
     names = [document.name for key, document in state.documents.items() if key[0] == kind]
-    raise ConfigError(f'there is no {kind} called "{name}"{closest(name, names)}')
+    raise InvalidInput(Problem(f'there is no {kind} called "{name}"', hint=suggestion(name, names)))
 
 
 def read_definition(state: ProjectState, kind: DefinitionKind, fields: Located) -> AnyStored:
@@ -220,14 +218,11 @@ def read_definition(state: ProjectState, kind: DefinitionKind, fields: Located) 
     for field in REFERENCES[kind]:
         if isinstance(body.get(field), list):
             body[field] = [names.get(one, one) if isinstance(one, str) else one for one in body[field]]
-    problems: list[str] = []
-    document = read_document(kind, replace(fields, data=body), problems)
-    raise_problems(problems)
-    assert document is not None, "a document is read or there are problems"
+    document = read_document(kind, replace(fields, data=body))
     known: dict[DefinitionKind, list[str]] = {
         one: [entity.name for entity in state.of_kind(one)] for one in KINDS
     }
-    raise_problems(check_references([document], known))
+    check_references([document], known).check()
     return entity_of(document, _ids(state))
 
 

@@ -12,11 +12,11 @@ from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, Finished, TurnEnded, UserSpoke, converse
-from ..conversation.preparation import InvalidScenario, PreparedScenario, prepare
+from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.results import Finding, Turn, Verdict
 from ..project.entities import Connector
-from ..project.validation import InvalidDefinition, check_connector
+from ..project.validation import check_connector
 from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
@@ -38,7 +38,7 @@ class RunWorker:
         try:
             prepared, persona = self._prepare(claimed)
             agent = self._agent(claimed, persona)
-        except (InvalidScenario, InvalidDefinition, ValueError) as error:
+        except ValueError as error:
             return system_error(str(error))
         return await self._hold(claimed, prepared, agent)
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import cast
 
-from ..base.files import ConfigError, read_mapping
+from ..base.files import read_mapping
+from ..base.problems import Problem, ProblemList
 from .registry import (
     Definition,
     Plugin,
@@ -40,7 +41,7 @@ Problems = dict[str, str]
 def load_plugins(config_path: Path | str, *, problems: Problems | None = None) -> PluginRegistry:
     """A registry with the built-ins, what the config file lists and what installed packages declare.
 
-    Raises ``ConfigError`` for a config file that cannot be read and ``PluginError`` for a plugin; with
+    Raises ``InvalidInput`` for a config file that cannot be read and ``PluginError`` for a plugin; with
     ``problems`` the others are loaded all the same, and what is wrong is put there by the plugin's name.
     """
     config = Path(config_path).absolute()
@@ -84,16 +85,20 @@ def _problem_noted(name: str, problems: Problems | None) -> Generator[None]:
 
 def plugin_names(config: Path) -> list[str]:
     """The entries of ``plugins`` and of its synonym ``evaluators``."""
-    raw = read_mapping(config)
+    located = read_mapping(config)
+    problems = ProblemList()
     names: list[str] = []
     for key in ("plugins", "evaluators"):
-        entries: object = raw.get(key, [])
+        entries: object = located.data.get(key, [])
         if not isinstance(entries, list):
-            raise ConfigError(f"{config}: {key}: expected a list of paths, modules or distributions")
-        for place, name in enumerate(cast(list[object], entries)):
-            if not isinstance(name, str) or not name.strip():
-                raise ConfigError(f"{config}: {key}[{place}]: expected a path, module or distribution")
-            names.append(name.strip())
+            problems.append(Problem("expected a list of paths, modules or distributions", (key,)))
+            continue
+        for number, name in enumerate(cast(list[object], entries)):
+            if isinstance(name, str) and name.strip():
+                names.append(name.strip())
+            else:
+                problems.append(Problem("expected a path, module or distribution", (key, number)))
+    ProblemList(map(located.placed, problems)).check()
     return names
 
 

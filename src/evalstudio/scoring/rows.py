@@ -11,7 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from ..base.paths import MISSING, lookup
-from ..configs import readable
+from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
 from ..evaluators.records import EvaluationInput, facts_of
@@ -101,8 +101,7 @@ class RowReader:
         try:
             given = EvaluationInput.model_validate(known)
         except ValidationError as error:
-            path, message = readable(error)[0]
-            raise UnusableRow(f"{path}: {message}") from None
+            raise UnusableRow(str(problems_of(error, known)[0])) from None
         facts = facts_of(given, given.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
         return Record(record_id, line, facts, given.agent_id, given.session_id)
 

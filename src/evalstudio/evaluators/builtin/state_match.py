@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...base.differences import Difference, Match, first_difference
 from ...base.paths import PathText, follow, read_path
-from ...base.schemas import path_text
+from ...base.problems import path_text
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator

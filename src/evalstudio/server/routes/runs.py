@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter
 
+from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import Outcome, RunOutput
 from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
@@ -72,7 +73,7 @@ async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> Ex
         known = {scenario.id: scenario for scenario in order.scenarios}
         for one in body.scenario_ids:
             if one not in known:
-                raise ApiError(422, f'scenarioIds: the eval has no scenario "{one}"')
+                raise InvalidInput(Problem(f'the eval has no scenario "{one}"', ("scenarioIds",)))
         order = replace(order, scenarios=[known[one] for one in dict.fromkeys(body.scenario_ids)])
     if body.connector_ids is not None:
         chosen = [await _connector(studio, one) for one in dict.fromkeys(body.connector_ids)]
@@ -86,7 +87,7 @@ async def _connector(studio: Studio, wanted: str) -> StoredConnector:
     try:
         return await studio.store.get("connector", wanted)
     except NotFound as error:
-        raise ApiError(422, f"connectorIds: {error}") from None
+        raise InvalidInput(Problem(str(error), ("connectorIds",))) from None
 
 
 @executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))
