@@ -5,7 +5,7 @@ import type { Schemas } from './client';
 import type { EventFeed, LiveEvent } from './events';
 
 type RunSummary = Schemas['RunSummary'];
-type Verdict = Schemas['RunVerdict'];
+type Verdict = Schemas['Verdict'];
 
 const EXECUTION_MS = 300;
 const FIGURES_MS = 2_000;

@@ -20,7 +20,7 @@ import { notify } from '../../parts/notifications';
 type Stored = Schemas['StoredEval'];
 type Draft = Omit<Stored, keyof StoredFields>;
 
-const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: 1 };
+const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: null };
 const SHELF = {
   read: (id: string) => dataOf(client.GET('/api/evals/{id}', { params: { path: { id } } })),
   create: createEval,
@@ -71,13 +71,14 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
         />
         <NumberInput
           label="Repetitions"
-          description="How often each combination runs; several show what is flaky"
+          description="How often each combination runs; several show what is flaky. Empty: the project's default"
+          placeholder="project default"
           min={1}
           max={10_000}
           maw={240}
-          value={draft.repetitions}
+          value={draft.repetitions ?? ''}
           error={at(problems, 'repetitions')}
-          onChange={(value) => change({ repetitions: Number(value) || 1 })}
+          onChange={(value) => change({ repetitions: Number(value) || null })}
         />
       </Section>
     </EditorFrame>

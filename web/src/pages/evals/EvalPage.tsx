@@ -85,7 +85,7 @@ function Parts({ evaluation }: { evaluation: Schemas['StoredEval'] }) {
           ))}
         </Group>
         <Text size="xs" c="dimmed" mt={4}>
-          Repetitions: {evaluation.repetitions}
+          Repetitions: {evaluation.repetitions ?? 'project default'}
         </Text>
       </Block>
     </SimpleGrid>

@@ -12,13 +12,13 @@ import { plural } from '../../parts/numbers';
 type Eval = Schemas['StoredEval'];
 
 export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' | 'sm' }) {
-  const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions);
+  const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions ?? '');
   const navigate = useNavigate();
   const start = useMutation({
     mutationFn: () =>
       startExecution({
         evalId: evaluation.id,
-        repetitions: Number(repetitions) || 1,
+        repetitions: Number(repetitions) || null,
         trigger: 'web',
         labels: {},
       }),

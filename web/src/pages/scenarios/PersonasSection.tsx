@@ -39,14 +39,15 @@ export function PersonasSection({ editor }: { editor: ScenarioEditing }) {
       )}
       <NumberInput
         label="Most messages"
-        description="User messages and replies of one run, seeds not counted"
+        description="User messages and replies of one run, seeds not counted. Empty: what the script needs, or 10"
+        placeholder="as long as needed"
         min={1}
         max={1000}
         allowDecimal={false}
         w={{ base: '100%', xs: 280 }}
-        value={draft.maxMessages}
+        value={draft.maxMessages ?? ''}
         error={at(problems, 'maxMessages')}
-        onChange={(value) => change({ maxMessages: Number(value) })}
+        onChange={(value) => change({ maxMessages: Number(value) || null })}
       />
       <Switch
         label="Stop at the first failure"

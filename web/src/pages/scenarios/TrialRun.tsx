@@ -10,8 +10,8 @@ import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { type Standing, standingOf } from '../../parts/outcome';
 import classes from './TrialRun.module.css';
 
-type Run = Schemas['RunDetail'];
-type Result = Schemas['EvaluatorResultJson'];
+type Run = Schemas['Run'];
+type Result = Schemas['Finding'];
 
 const isOver = (status: Run['status']) => status !== 'queued' && status !== 'running';
 

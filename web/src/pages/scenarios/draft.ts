@@ -16,7 +16,7 @@ export const BLANK: Draft = {
   instructions: null,
   messages: [],
   script: [],
-  maxMessages: 10,
+  maxMessages: null,
   successCriteria: null,
   failureCriteria: null,
   failureCriteriaMode: 'on_max_messages',
