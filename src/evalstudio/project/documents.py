@@ -73,12 +73,15 @@ class Document:
         return self.kind, name_key(self.name)
 
     def problem(self, place: Place, message: str) -> str:
-        """A complaint about one part of it, with the file and the line."""
+        """A complaint about one part of it; of what was read from a file, with its name and the line."""
         path = path_text(place)
-        at = self.located.at(place) if self.located else ""
+        problem = f"{path}{': ' if path else ''}{message}"
+        if self.located is None:
+            return problem
+        at = self.located.at(place)
         where = f"{at}: " if at else ""
         name = f' "{self.name}"' if self.name else ""
-        return f"{where}{self.kind}{name}: {path}{': ' if path else ''}{message}"
+        return f"{where}{self.kind}{name}: {problem}"
 
     def shown(self) -> Document:
         """The same with its secrets masked."""
