@@ -235,9 +235,7 @@ class TestSecrets:
     def test_a_mask_without_anything_behind_it_is_refused(
         self, project_state: ProjectState, around: DefinitionContext
     ) -> None:
-        with pytest.raises(
-            InvalidInput, match=r'persona "Ana": headers.Authorization: \*+ stands for a secret'
-        ):
+        with pytest.raises(InvalidInput, match=r"headers.Authorization: \*+ stands for a secret"):
             changes_for(EMPTY, export_documents(project_state), around)
 
     def test_a_new_value_replaces_the_old(

@@ -70,9 +70,12 @@ class Document:
         return self.kind, name_key(self.name)
 
     def placed(self, problem: Problem) -> Problem:
-        """A problem with one part of it, with its name, the file and the line."""
-        named = problem.within(subject=f'{self.kind} "{self.name}"' if self.name else self.kind)
-        return self.located.placed(named) if self.located else named
+        """A problem with one part of it; of what was read from a file, with its name and the line."""
+        if self.located is None:
+            return problem
+        return self.located.placed(
+            problem.within(subject=f'{self.kind} "{self.name}"' if self.name else self.kind)
+        )
 
     def shown(self) -> Document:
         """The same with its secrets masked."""
