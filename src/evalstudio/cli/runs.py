@@ -69,12 +69,12 @@ def list_runs(
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
-    from ..reporting.statistics import subject_of
+    from ..project.entities import Subject
     from .run_display import milliseconds
 
     latency = "-" if run.latency_ms is None else milliseconds(run.latency_ms)
     repeated = f" · repetition {run.repetition}" if run.repetition > 1 else ""
-    return run.id, _short(run.started_at), result_of(run), latency, subject_of(run).label + repeated
+    return run.id, _short(run.started_at), result_of(run), latency, Subject.of(run).label + repeated
 
 
 def result_of(run: RunSummary) -> str:

@@ -30,6 +30,7 @@ from ..project.entities import (
     StoredEval,
     StoredPersona,
     StoredScenario,
+    Subject,
     new_id,
 )
 from .errors import InvalidCursor
@@ -212,29 +213,6 @@ class Tally:
 
 
 GroupedBy = Literal["scenario", "persona", "connector"]
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What repetitions repeat: a scenario with its case and persona on one connector."""
-
-    scenario_id: str | None
-    scenario_name: str
-    case_name: str | None
-    persona_id: str | None
-    persona_name: str | None
-    connector_id: str | None
-    connector_name: str | None
-
-    @property
-    def key(self) -> tuple[str | None, ...]:
-        """What tells subjects apart; names may change from one execution to the next."""
-        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
-
-    @property
-    def label(self) -> str:
-        parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
-        return " · ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..evaluators.results import Finding, RunOutput, Turn, Verdict
 from ..messages import Message
-from ..project.entities import Counts, Execution, Run, RunSummary, id_floor, name_key
+from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
 from .attempts import FINAL_RESULTS
-from .contract import Filters, GroupedBy, Page, RunGroup, Subject, Tally, cursor_after, read_cursor
+from .contract import Filters, GroupedBy, Page, RunGroup, Tally, cursor_after, read_cursor
 from .errors import NotFound
 from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
 from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
@@ -212,12 +212,12 @@ def tally(unit: Transaction, by: GroupedBy, filters: Filters) -> list[Tally]:
     return [_tally(row.id, row.name, row, row) for row in rows]
 
 
-_SUBJECT = tuple(Subject.__dataclass_fields__)
-
-
 def run_groups(unit: Transaction, filters: Filters) -> list[RunGroup]:
     """Runs by execution, subject and what they came to, the oldest execution first."""
-    columns = [runs.c[name] for name in ("execution_id", *_SUBJECT, "status", "outcome", "fault", "asserted")]
+    columns = [
+        runs.c[name]
+        for name in ("execution_id", *Subject.model_fields, "status", "outcome", "fault", "asserted")
+    ]
     sums = [
         func.count().label("runs"),
         func.max(runs.c.latency_ms).label("max_latency"),
@@ -231,7 +231,7 @@ def run_groups(unit: Transaction, filters: Filters) -> list[RunGroup]:
 def _run_group(row: AnyRow) -> RunGroup:
     return RunGroup(
         execution_id=row.execution_id,
-        subject=Subject(**{name: getattr(row, name) for name in _SUBJECT}),
+        subject=Subject.of(row),
         status=row.status,
         outcome=row.outcome,
         fault=row.fault,
