@@ -25,7 +25,10 @@ class TestReferences:
 
     @pytest.mark.parametrize("name", ["MISSING", "BLANK", ""])
     def test_one_that_is_not_set_is_named_with_its_field(self, name: str) -> None:
-        with pytest.raises(ConnectorError, match=f"baseUrl refers to the environment variable {name}, which"):
+        with pytest.raises(
+            ConnectorError,
+            match=rf"baseUrl refers to the environment variable {name}, which is not set. Set {name} and",
+        ):
             resolve(f"${{{name}}}", "baseUrl")
 
     def test_what_they_stand_for(self) -> None:
