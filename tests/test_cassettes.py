@@ -49,7 +49,7 @@ def text_in(path: Path) -> str:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "new" / "folder" / "tape.jsonl"
+    return tmp_path / "new" / "folder" / "cassette.jsonl"
 
 
 def test_what_was_recorded_is_found_by_what_was_asked_not_by_its_place(path: Path) -> None:
@@ -86,15 +86,44 @@ def test_an_answer_that_was_always_the_same_is_given_for_ever(path: Path, times:
     assert {cassette.find("model", asking("a"))["text"] for _ in range(10)} == {"1"}
 
 
-def test_each_asker_gets_its_own_answers_whoever_asks_first(path: Path) -> None:
+def test_each_run_gets_its_own_answers_whoever_asks_first(path: Path) -> None:
     for name in ("ann", "ben"):
-        recorded(path, ("balance?", f"for {name}"), asker=name)
+        recorded(path, ("balance?", f"for {name}"), run_key=name)
     with Cassette.record(path) as cassette:
         for name in ("ann", "ben"):
-            cassette.keep("model", asking("balance?"), {"text": f"for {name}"}, asker=name)
+            cassette.keep("model", asking("balance?"), {"text": f"for {name}"}, run_key=name)
     cassette = Cassette.replay(path)
-    heard = [cassette.find("model", asking("balance?"), asker=name)["text"] for name in ("ben", "ann", "zoe")]
-    assert heard == ["for ben", "for ann", "for ann"]
+    names = ("ben", "ann", "zoe")
+    texts = [cassette.find("model", asking("balance?"), run_key=name)["text"] for name in names]
+    assert texts == ["for ben", "for ann", "for ann"]
+
+
+def test_a_file_of_an_earlier_release_is_read(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    lines = [
+        {
+            "kind": "model",
+            "take": take,
+            "asker": name,
+            "key": "of old",
+            "request": asking("a"),
+            "response": answer,
+        }
+        for take, name, answer in (
+            (1, "ann", {"text": "old"}),
+            (2, "ann", {"text": "1"}),
+            (2, "ben", {"text": "2"}),
+        )
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    cassette = Cassette.replay(path)
+    assert [cassette.find("model", asking("a"), run_key=name)["text"] for name in ("ben", "ann")] == [
+        "2",
+        "1",
+    ]
+    recorded(path, ("b", "3"), run_key="ann")
+    last = json.loads(path.read_text().splitlines()[-1])
+    assert (last["take"], last["asker"]) == (3, "ann")
 
 
 def test_recording_again_replaces_what_is_asked_again_and_keeps_the_rest(path: Path) -> None:
@@ -158,7 +187,7 @@ def test_a_torn_last_line_is_set_aside(path: Path, caplog: pytest.LogCaptureFixt
     recorded(path, ("a", "1"), ("b", "2"))
     os.truncate(path, path.stat().st_size - 7)
     cassette = Cassette.replay(path)
-    assert "tape.jsonl:2 is torn" in caplog.text
+    assert "cassette.jsonl:2 is torn" in caplog.text
     assert cassette.find("model", asking("a"))["text"] == "1"
     with pytest.raises(CassetteMiss):
         cassette.find("model", asking("b"))
@@ -183,7 +212,7 @@ def test_what_is_no_cassette_is_refused_with_its_line_and_left_alone(path: Path,
     path.write_text(path.read_text() + f"{line}\n")
     before = path.read_bytes()
     for opened in (Cassette.replay, Cassette.record):
-        with pytest.raises(CassetteError, match=r"tape\.jsonl:2: not an exchange"):
+        with pytest.raises(CassetteError, match=r"cassette\.jsonl:2: not an exchange"):
             opened(path)
     assert path.read_bytes() == before
 
@@ -306,7 +335,7 @@ async def run(agent_url: str, model_url: str, cassette: Cassette, repetitions: i
                 run=RunInfo(id=f"run-{number}"),
                 extra_headers=PERSONA.headers,
                 cassette=cassette,
-                asker=f"Booking/Ann/{number}",
+                run_key=f"Booking/Ann/{number}",
             )
             return await finished(converse(plan, session, Services(llm, llm)))
 

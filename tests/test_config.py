@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evalstudio.base.files import ConfigError, read_mapping
+from evalstudio.base.files import read_mapping
+from evalstudio.base.problems import InvalidInput
 from evalstudio.project.config import ProjectConfig, find_config, read_config
 
 FULL: dict[str, Any] = {
@@ -38,7 +39,7 @@ def write(folder: Path, content: str | bytes | dict[str, Any], name: str = "eval
 
 
 def problem(path: Path) -> str:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidInput) as caught:
         read_config(path)
     return str(caught.value)
 
@@ -92,20 +93,21 @@ def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"plugin": []}, ["plugin: unknown key; known are $schema, version, name, plugins"]),
+        ({"plugin": []}, ["plugin: unknown key; did you mean plugins?"]),
+        ({"zzz": []}, ["zzz: unknown key; known are $schema, version, name, plugins"]),
         ({"llmSettings": {"provider": "x", "key": "k"}}, ["llmSettings.key: unknown key", "apiKey"]),
         (
             {"llmSettings": {"provider": "x", "models": {"judge": "m"}}},
             ["llmSettings.models.judge: unknown key; known are evaluation, persona, embedding"],
         ),
         ({"llmSettings": {"provider": ""}}, ["llmSettings.provider"]),
-        ({"plugins": "./a.py"}, ["plugins: Input should be a valid list"]),
-        ({"plugins": ["./a.py", 7]}, ["plugins[1]: Input should be a valid string"]),
+        ({"plugins": "./a.py"}, ["plugins: expected a list"]),
+        ({"plugins": ["./a.py", 7]}, ["plugins[1]: expected text"]),
         ({"plugins": [""]}, ["plugins[0]"]),
-        ({"maxConcurrency": "8"}, ["maxConcurrency: Input should be a valid integer"]),
-        ({"maxConcurrency": True}, ["maxConcurrency: Input should be a valid integer"]),
+        ({"maxConcurrency": "8"}, ["maxConcurrency: expected a whole number"]),
+        ({"maxConcurrency": True}, ["maxConcurrency: expected a whole number"]),
         ({"maxConcurrency": 0}, ["maxConcurrency"]),
-        ({"version": 3}, ["version: Input should be 2"]),
+        ({"version": 3}, ["version: must be 2"]),
         ({"storage": {"type": "mysql"}}, ["storage.type", "sqlite"]),
         ({"storage": {"type": "postgres"}}, ["storage: postgres needs a connectionString"]),
         ({"storage": {"connectionString": "x"}}, ["storage: connectionString is for postgres"]),
@@ -117,14 +119,27 @@ def test_what_is_wrong_is_named_by_its_path(
     tmp_path: Path, change: dict[str, Any], expected: list[str]
 ) -> None:
     message = problem(write(tmp_path, change))
-    assert message.startswith(f"{tmp_path}/evalstudio.config.json has problems:")
+    assert message.startswith(f"{tmp_path}/evalstudio.config.json:1: ")
     for part in expected:
         assert part in message
 
 
 def test_several_problems_are_told_at_once(tmp_path: Path) -> None:
-    message = problem(write(tmp_path, {"plugins": 1, "name": 2, "x": 3}))
-    assert len(message.splitlines()) == 4
+    path = write(tmp_path, "plugins: 1\nstorage:\n  type: mysql\n  pth: x\nx: 3\n", "c.yaml")
+    assert problem(path).splitlines() == [
+        "4 problems:",
+        f"  {path}:1: plugins: expected a list",
+        f"  {path}:3: storage.type: must be 'sqlite' or 'postgres'",
+        f"  {path}:4: storage.pth: unknown key; did you mean path?",
+        f"  {path}:5: x: unknown key; known are $schema, version, name, plugins, evaluators, llmSettings, "
+        "storage, maxConcurrency, maxPerConnector, pythonModules, allowedHosts, allowedAddresses, defaults",
+    ]
+
+
+def test_words_of_yaml_mean_what_they_mean_in_a_scenario(tmp_path: Path) -> None:
+    path = write(tmp_path, "name: no\nplugins: [on, 12:30, 2030-99-99]\n", "c.yaml")
+    config = read_config(path)
+    assert (config.name, config.plugins) == ("no", ["on", "12:30", "2030-99-99"])
 
 
 @pytest.mark.parametrize(
@@ -139,12 +154,12 @@ def test_several_problems_are_told_at_once(tmp_path: Path) -> None:
         ("c.json", "[" * 200_000, "nested too deeply"),
         ("c.yaml", "name: x\nplugins: [\n", ":3:1: not valid YAML"),
         ("c.yaml", "name: x\n\tname: y\n", ":2:1: not valid YAML"),
-        ("c.yml", "name: x\nversion: 2\nname: y\n", ':3:1: not valid YAML: the key "name" is given twice'),
+        ("c.yml", "name: x\nversion: 2\nname: y\n", ':3: the key "name" is given twice'),
         ("c.yaml", "", "found nothing"),
-        ("c.yaml", "just words", "found a str"),
-        ("c.yaml", "name: !!python/object/apply:os.system ['true']", ":1:7: not valid YAML"),
-        ("c.yaml", "name: \x00", "not valid YAML"),
-        ("c.yaml", "name: 2030-99-99", "not valid YAML"),
+        ("c.yaml", "just words", "found a single value"),
+        ("c.yaml", "name: !!python/object/apply:os.system x", ":1: the tag"),
+        ("c.yaml", "name: \x00", ":1: holds the character U+0000"),
+        ("c.yaml", "name: x\n---\nname: y\n", ":3: expected one document, found another"),
         ("c.yaml", "? [a]\n: 1", "c.yaml"),
     ],
 )
@@ -164,7 +179,7 @@ def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
 
 def test_yaml_merge_keys_still_work(tmp_path: Path) -> None:
     path = write(tmp_path, "a: &a {x: 1}\nb:\n  <<: *a\n  y: 2\n", "m.yaml")
-    assert read_mapping(path)["b"] == {"x": 1, "y": 2}
+    assert read_mapping(path).data["b"] == {"x": 1, "y": 2}
 
 
 @pytest.mark.parametrize(
@@ -192,5 +207,5 @@ def test_a_folder_of_that_name_is_no_config(tmp_path: Path) -> None:
 def test_two_configs_side_by_side_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "{}", "evalstudio.config.json")
     write(tmp_path, "{}", "evalstudio.config.yaml")
-    with pytest.raises(ConfigError, match="keep one of them"):
+    with pytest.raises(InvalidInput, match="keep one of them"):
         find_config(tmp_path)

@@ -18,7 +18,7 @@ from tests.support.plugin_files import (
 )
 
 from evalstudio import load_plugins
-from evalstudio.base.files import ConfigError
+from evalstudio.base.problems import InvalidInput
 from evalstudio.plugins import PluginError
 from evalstudio.testing import context
 
@@ -281,9 +281,9 @@ class TestBrokenPlugins:
 
     @pytest.mark.parametrize("plugins", ["./a.py", {"a": 1}, [1], [None], [""], ["  "], None])
     def test_a_list_that_is_none(self, tmp_path: Path, plugins: Any) -> None:
-        with pytest.raises(ConfigError, match="plugins"):
+        with pytest.raises(InvalidInput, match="plugins"):
             load_plugins(write_project(tmp_path, plugins))
 
     def test_a_missing_config_file(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="no such file"):
+        with pytest.raises(InvalidInput, match="no such file"):
             load_plugins(tmp_path / "evalstudio.config.json")

@@ -1,11 +1,10 @@
-"""Cassettes: exchanges with models and agents, recorded once and played back without either.
+"""Cassettes: exchanges with models and agents, recorded once and replayed without either.
 
 The file behind one is JSON lines, one exchange each, whole lines only, one writer at a time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
@@ -20,8 +19,11 @@ from typing import IO, Any, Literal, cast
 import orjson
 from pydantic import BaseModel
 
-from .base.differences import Difference, excerpt, first_difference, same_start, shown
-from .base.schemas import path_text
+from .base.differences import Difference, first_difference, same_start, value_text
+from .base.locks import lock, write_all
+from .base.problems import path_text
+from .base.redaction import Redaction
+from .base.text import excerpt
 
 __all__ = ["Cassette", "CassetteError", "CassetteMiss", "key_of"]
 
@@ -44,12 +46,16 @@ _BEFORE = 24
 
 @dataclass(slots=True, frozen=True)
 class Exchange:
-    """One line. Its request and response are read when needed: a cassette may be large."""
+    """One line. Its request and response are read when needed: a cassette may be large.
+
+    ``recording`` counts the times the file was opened to record, ``run_key`` names the run that asked.
+    In the file they are called ``take`` and ``asker``.
+    """
 
     line: int
     kind: str
-    take: int
-    asker: str
+    recording: int
+    run_key: str
     key: str
     raw: bytes
 
@@ -102,19 +108,19 @@ def read_exchanges(path: Path) -> list[Exchange]:
 
 
 def _read(line: bytes, number: int) -> Exchange:
-    found: Any = orjson.loads(line)
-    if not isinstance(found, dict):
+    value: Any = orjson.loads(line)
+    if not isinstance(value, dict):
         raise ValueError("an object is expected")
-    fields = cast(dict[str, Any], found)
+    fields = cast(dict[str, Any], value)
     missing = [part for part in _PARTS if not isinstance(fields.get(part), dict)]
     if missing or not isinstance(fields.get("kind"), str):
         raise ValueError(f"it has no {missing[0] if missing else 'kind'}")
-    take: Any = fields.get("take", 1)
+    recording: Any = fields.get("take", 1)
     return Exchange(
         line=number,
         kind=fields["kind"],
-        take=take if isinstance(take, int) else 1,
-        asker=str(fields.get("asker", "")),
+        recording=recording if isinstance(recording, int) else 1,
+        run_key=str(fields.get("asker", "")),
         # Made anew, so that a request corrected by hand is found under what it now says.
         key=key_of(fields["request"]),
         raw=line,
@@ -129,34 +135,30 @@ class CassetteFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = open(path, "a+b", buffering=0)  # noqa: SIM115 - open as long as the cassette
         try:
-            _lock(self._file, path)
-            self.take = max((exchange.take for exchange in read_exchanges(path)), default=0) + 1
-            self._mend()
+            if not lock(self._file):
+                raise CassetteError(f"{path} is being recorded by another process; record to another file")
+            self._recording = max((exchange.recording for exchange in read_exchanges(path)), default=0) + 1
+            self._repair()
         except BaseException:
             self._file.close()
             raise
 
     def append(
-        self, kind: str, asker: str, key: str, request: Mapping[str, Any], response: Mapping[str, Any]
+        self, kind: str, run_key: str, key: str, request: Mapping[str, Any], response: Mapping[str, Any]
     ) -> None:
         """One exchange as one whole line."""
-        head = {"kind": kind, "take": self.take} | ({"asker": asker} if asker else {}) | {"key": key}
+        run = {"asker": run_key} if run_key else {}
+        head = {"kind": kind, "take": self._recording, **run, "key": key}
         # The order is for people: what it is first, then what was asked, then the answer.
-        parts = [
-            orjson.dumps(head)[:-1],
-            b',"request":',
-            to_bytes(request),
-            b',"response":',
-            to_bytes(response),
-        ]
-        view = memoryview(b"".join([*parts, b"}\n"]))
-        while view:
-            view = view[self._file.write(view) :]
+        start = orjson.dumps(head)[:-1]
+        write_all(
+            self._file, b'%s,"request":%s,"response":%s}\n' % (start, to_bytes(request), to_bytes(response))
+        )
 
     def close(self) -> None:
         self._file.close()
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         """Complete a last line without its end, or cut off what a crash left of one."""
         with self.path.open("rb") as file:
             data = file.read()
@@ -171,22 +173,8 @@ class CassetteFile:
             self._file.write(b"\n")
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CassetteError(
-                f"{path} is being recorded by another process; record to another file"
-            ) from None
-
-
 Kind = Literal["model", "agent"]
 
-_HIDDEN = "***"
-# Blotting out short words would tear holes into ordinary sentences.
 _SHORTEST_SECRET = 8
 _MOST_MISSES = 100
 
@@ -194,14 +182,14 @@ _MOST_MISSES = 100
 class Cassette:
     """One file of exchanges, in one of two modes; open it with ``record`` or ``replay``. Safe for threads."""
 
-    def __init__(self, path: Path, tape: CassetteFile | None, recorded: list[Exchange]) -> None:
+    def __init__(self, path: Path, file: CassetteFile | None, recorded: list[Exchange]) -> None:
         self.path = path
         self.misses: list[CassetteMiss] = []
-        self._tape = tape
+        self._file = file
         self._recorded = _newest(recorded)
         self._asked: dict[tuple[str, str], int] = {}
         self._kept_once: set[str] = set()
-        self._secrets: tuple[str, ...] = ()
+        self._redact = Redaction()
         self._lock = threading.Lock()
 
     @classmethod
@@ -226,14 +214,12 @@ class Cassette:
 
     @property
     def replaying(self) -> bool:
-        return self._tape is None
+        return self._file is None
 
     def hide(self, secrets: Iterable[str | None]) -> None:
-        """Blot these out of everything from now on, should somebody have echoed them."""
+        """Remove these from everything from now on, should somebody have echoed them."""
         with self._lock:
-            found = {secret for secret in secrets if secret and len(secret) >= _SHORTEST_SECRET}
-            # The longest first: a secret may contain another.
-            self._secrets = tuple(sorted(found.union(self._secrets), key=len, reverse=True))
+            self._redact = Redaction.of([*secrets, *self._redact.secrets], shortest=_SHORTEST_SECRET)
 
     def keep(
         self,
@@ -241,40 +227,40 @@ class Cassette:
         request: Mapping[str, Any],
         response: Mapping[str, Any],
         *,
-        asker: str = "",
+        run_key: str = "",
         once: bool = False,
     ) -> None:
         """Record one exchange; with ``once``, not again if this recording has it already."""
-        asked, heard = self._without_secrets(request), self._without_secrets(response)
-        key = key_of(asked)
+        request, response = self._redact.everywhere(request), self._redact.everywhere(response)
+        key = key_of(request)
         with self._lock:
-            if self._tape is None:
+            if self._file is None:
                 raise CassetteError(f"{self.path} is being replayed, not recorded")
             if once and key in self._kept_once:
                 return
-            self._tape.append(kind, asker, key, asked, heard)
+            self._file.append(kind, run_key, key, request, response)
             if once:
                 self._kept_once.add(key)
 
-    def find(self, kind: Kind, request: Mapping[str, Any], *, asker: str = "") -> dict[str, Any]:
-        """The recorded response, or ``CassetteMiss``. What was recorded for the same asker comes first."""
-        asked = self._without_secrets(request)
-        key = key_of(asked)
-        heard = self._recorded.get((kind, key), [])
-        own = [exchange for exchange in heard if exchange.asker == asker] or heard
+    def find(self, kind: Kind, request: Mapping[str, Any], *, run_key: str = "") -> dict[str, Any]:
+        """The recorded response, or ``CassetteMiss``. What was recorded for the same run comes first."""
+        request = self._redact.everywhere(request)
+        key = key_of(request)
+        exchanges = self._recorded.get((kind, key), [])
+        own = [exchange for exchange in exchanges if exchange.run_key == run_key] or exchanges
         with self._lock:
-            place = self._asked.get((key, asker), 0)
-            self._asked[key, asker] = place + 1
+            place = self._asked.get((key, run_key), 0)
+            self._asked[key, run_key] = place + 1
         if place < len(own):
             return own[place].response
         if own and _all_same(own):
             return own[-1].response
-        raise self._missed(kind, asked, len(own))
+        raise self._missed(kind, request, len(own))
 
     def close(self) -> None:
         with self._lock:
-            if self._tape is not None:
-                self._tape.close()
+            if self._file is not None:
+                self._file.close()
 
     def __enter__(self) -> Cassette:
         return self
@@ -284,68 +270,46 @@ class Cassette:
     ) -> None:
         self.close()
 
-    def _without_secrets(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy with the secrets blotted out: only where there are any."""
-        secrets = self._secrets
-        if not secrets:
-            return dict(value)
-        text = to_bytes(value)
-        found = [secret for secret in secrets if to_bytes(secret)[1:-1] in text]
-        return _blotted(value, found) if found else dict(value)
-
-    def _missed(self, kind: Kind, asked: dict[str, Any], times: int) -> CassetteMiss:
-        what = f"{self.path} holds no answer to this {kind} request: {_described(asked)}."
+    def _missed(self, kind: Kind, request: Mapping[str, Any], times: int) -> CassetteMiss:
+        what = f"{self.path} holds no answer to this {kind} request: {_described(request)}."
         if times:
             miss = CassetteMiss(
                 f"{what} It was recorded {times} times and is asked once more. Record it again."
             )
         else:
-            miss = CassetteMiss(f"{what} {self._nearest(kind, asked)} Record it again if this is meant.")
+            miss = CassetteMiss(f"{what} {self._nearest(kind, request)} Record it again if this is meant.")
         with self._lock:
             if len(self.misses) < _MOST_MISSES:
                 self.misses.append(miss)
         return miss
 
-    def _nearest(self, kind: Kind, asked: dict[str, Any]) -> str:
+    def _nearest(self, kind: Kind, request: Mapping[str, Any]) -> str:
         if len(self.misses) >= _MOST_MISSES:
-            # Looking for the nearest takes a while, and the first misses have told the reason.
+            # Looking for the nearest takes a while, and the first misses have given the reason.
             return "Many others are missing too."
-        same_kind = (heard[0] for (of, _), heard in self._recorded.items() if of == kind)
-        wanted = to_bytes(asked)
-        near = max(same_kind, key=lambda one: _closeness(wanted, to_bytes(one.request)), default=None)
+        same_kind = (exchanges[0] for (of, _), exchanges in self._recorded.items() if of == kind)
+        text = to_bytes(request)
+        near = max(same_kind, key=lambda one: _closeness(text, to_bytes(one.request)), default=None)
         if near is None:
             return f"Nothing a{'n agent' if kind == 'agent' else ' model'} said is recorded in it."
-        difference = first_difference(near.request, asked, "exact")
+        difference = first_difference(near.request, request, "exact")
         where = f" at {_difference(difference)}" if difference else ""
         return f"The nearest recorded one, in line {near.line}, differs first{where}."
 
 
 def _newest(recorded: list[Exchange]) -> dict[tuple[str, str], list[Exchange]]:
-    """The exchanges by kind and key, each key's from the last take that asked for it."""
-    found: dict[tuple[str, str], list[Exchange]] = {}
+    """The exchanges by kind and key, each key's from the last recording that asked for it."""
+    newest: dict[tuple[str, str], list[Exchange]] = {}
     for exchange in recorded:
-        heard = found.setdefault((exchange.kind, exchange.key), [])
-        if heard and heard[0].take != exchange.take:
-            heard.clear()
-        heard.append(exchange)
-    return found
+        exchanges = newest.setdefault((exchange.kind, exchange.key), [])
+        if exchanges and exchanges[0].recording != exchange.recording:
+            exchanges.clear()
+        exchanges.append(exchange)
+    return newest
 
 
 def _all_same(exchanges: list[Exchange]) -> bool:
     return len({to_bytes(exchange.response) for exchange in exchanges}) == 1
-
-
-def _blotted(value: Any, secrets: list[str]) -> Any:
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, _HIDDEN)
-        return value
-    if isinstance(value, Mapping):
-        fields = cast(Mapping[str, Any], value)
-        return {name: _blotted(item, secrets) for name, item in fields.items()}
-    if isinstance(value, list | tuple):
-        return [_blotted(item, secrets) for item in cast("list[Any]", value)]
-    return value
 
 
 def _described(request: Mapping[str, Any]) -> str:
@@ -353,8 +317,8 @@ def _described(request: Mapping[str, Any]) -> str:
     what = request.get("op", "a request")
     whom = request.get("model") or request.get("connector") or "?"
     messages: Any = request.get("newMessages") or request.get("messages") or [{}]
-    said: Any = request.get("text") or messages[-1].get("content") or ""
-    return f'{what} of {whom}, last said "{excerpt(said if isinstance(said, str) else str(said))}"'
+    last: Any = request.get("text") or messages[-1].get("content") or ""
+    return f'{what} of {whom}, last said "{excerpt(str(last))}"'
 
 
 def _closeness(one: bytes, other: bytes) -> float:
@@ -371,7 +335,7 @@ def _difference(difference: Difference) -> str:
 
     def part(value: object) -> str:
         if not isinstance(value, str):
-            return excerpt(shown(value))
+            return excerpt(value_text(value))
         return f'"{"…" if start else ""}{excerpt(value[start:])}"'
 
     return f"{path_text(difference.path) or 'the whole'}: asked {part(asked)}, recorded {part(recorded)}"

@@ -19,6 +19,20 @@ scenarios:
   - {name: Hello, personas: [Ana], script: [hi], evaluators: [{type: greets-first}]}
 """
 
+WRONG = """connectors:
+  - name: C
+    type: http
+    config: {paht: /x, method: BREW}
+scenarios:
+  - name: S
+    script: ['{{city}}']
+    cases: [{name: rome, vars: {town: Rome}}]
+    evaluators:
+      - {type: regex, config: {patern: x}}
+      - {type: latancy}
+      - {type: latency-budget, config: {maxMs: fast}}
+"""
+
 
 @pytest.fixture
 def more(project: Path, typed: Typed) -> Path:
@@ -54,6 +68,25 @@ class TestApply:
         found = typed("apply", "evals", "--json").data
         assert found["applied"] is True
         assert found["changes"][1] == {"change": "+", "kind": "scenario", "name": "Hello", "fields": []}
+
+    def test_everything_that_is_wrong_is_told_at_once_by_file_and_line(
+        self, more: Path, typed: Typed
+    ) -> None:
+        more.write_text(WRONG)
+        told = typed("apply", "evals", code=2).err.replace("evals/more.yaml:", "").splitlines()
+        assert told == [
+            "Error: 8 problems:",
+            "  4: connector \"C\": config.method: must be 'POST', 'PUT', 'PATCH' or 'GET'",
+            '  4: connector "C": config.paht: unknown key; did you mean path?',
+            '  2: connector "C": baseUrl: a connector of type http needs the agent\'s address',
+            '  10: scenario "S": evaluators[0].config.pattern: is missing',
+            '  10: scenario "S": evaluators[0].config.patern: unknown key; did you mean pattern?',
+            '  11: scenario "S": evaluators[1].type: no evaluator is called "latancy"; '
+            "did you mean latency or latency-budget?",
+            '  12: scenario "S": evaluators[2].config.maxMs: expected a number',
+            '  7: scenario "S": case "rome": script[0]: {{city}} has no value in this case; '
+            "its values are: town",
+        ]
 
     def test_a_mistake_anywhere_and_nothing_is_changed(self, more: Path, typed: Typed) -> None:
         more.write_text(MORE + "evals:\n  - {name: E, scenarios: [Helo], connectors: [My agent]}\n")

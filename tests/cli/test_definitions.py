@@ -151,8 +151,6 @@ class TestScenarios:
                 'evaluators[0].type: no evaluator is called "regx"; did you mean',
             ),
             (["--say", "hi", "--evaluator", "regex={patern: x}"], "evaluators[0].config"),
-            (["--evaluator", "greets-first"], "nobody can speak first"),
-            (["--say", "hi", "--success", "It is fine"], "needs a language model"),
             (["--say", "hi", "--evaluator", "greets-first", "--persona", "Bob"], 'no persona called "Bob"'),
             (
                 ["--say", "hi", "--evaluator", "greets-first", "--cases", "../x.csv"],
@@ -164,6 +162,20 @@ class TestScenarios:
         told = typed("scenario", "create", "--name", "S", *options, code=2).err
         assert expected in told
         assert "Traceback" not in told
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (["--evaluator", "greets-first"], "nobody can speak first"),
+            (["--say", "hi", "--success", "It is fine"], "needs a language model"),
+        ],
+    )
+    def test_what_needs_a_model_is_saved_without_one_and_says_so_when_it_is_run(
+        self, typed: Typed, options: list[str], expected: str
+    ) -> None:
+        typed("scenario", "create", "--name", "S", *options)
+        typed("eval", "create", "--name", "E", "--scenario", "S", "--connector", "My agent")
+        assert f'scenario "S": {expected}' in typed("eval", "run", "E", code=2).err.replace('"criteria" ', "")
 
     def test_json_lines_out_and_in(self, typed: Typed) -> None:
         typed("scenario", "update", "Opening hours", "--tag", "x")

@@ -28,7 +28,7 @@ def test_a_broken_plugin_gives_one_message_and_exit_code_2(tmp_path: Path, kind:
     [
         ("{", "not valid JSON"),
         ('{"plugin": []}', "plugin: unknown key"),
-        ('{"plugins": 5}', "plugins: Input should be a valid list"),
+        ('{"plugins": 5}', "plugins: expected a list"),
         ("", "the file is empty"),
     ],
 )

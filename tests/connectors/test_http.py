@@ -8,7 +8,7 @@ import pytest
 from tests.support.agent_server import AgentServer, Answer, says
 from tests.support.sessions import ask, session_of, settings_of, talk, user
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.contract import ConnectorError, RunInfo
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
@@ -83,7 +83,7 @@ async def test_the_message_is_the_last_new_one_of_the_user(pool: HttpPool, agent
     ],
 )
 def test_a_bad_config_is_refused_when_it_is_loaded(config: dict[str, Any], words: str):
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidInput) as caught:
         settings_of(http_agent, config)
     assert words in str(caught.value)
 

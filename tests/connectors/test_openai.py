@@ -9,7 +9,7 @@ from tests.support.agent_server import AgentServer, Answer
 from tests.support.model_server import ModelServer, Reply, refusal
 from tests.support.sessions import ask, session_of, settings_of, talk, user
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.contract import ConnectorError
 from evalstudio.connectors.http_pool import HttpPool
 from evalstudio.connectors.openai import openai_agent
@@ -121,5 +121,5 @@ async def test_the_servers_own_words_are_shown(pool: HttpPool):
 
 @pytest.mark.parametrize("config", [{}, {"model": ""}, MODEL | {"temperature": 3}, MODEL | {"apiKey": "k"}])
 def test_a_bad_config_is_refused_when_it_is_loaded(config: dict[str, Any]):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         settings_of(openai_agent, config)

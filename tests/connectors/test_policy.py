@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.connectors.connection import CallPolicy, is_temporary, retry_after
-
-NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
+from evalstudio.connectors.connection import CallPolicy, is_temporary
 
 
 @given(st.integers(1, 50), st.none() | st.floats(0, 1e9), st.floats(0, 1))
@@ -30,32 +25,6 @@ def test_waits_double_and_are_spread_by_chance():
 @given(st.floats(0, 20), st.floats(0, 1))
 def test_what_the_agent_asks_for_is_the_least_that_is_waited(asked: float, chance: float):
     assert CallPolicy().wait_before(1, asked, chance) >= asked
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("3", 3.0),
-        (" 0.5 ", 0.5),
-        ("0", 0.0),
-        ("Tue, 01 Jan 2030 12:00:10 GMT", 10.0),
-        ("Tue, 01 Jan 2030 11:00:00 GMT", 0.0),
-        ("", None),
-        ("-1", None),
-        ("nan", None),
-        ("inf", None),
-        ("soon", None),
-        ("١٢", 12.0),
-        ("Tue, 99 Foo 99999999", None),
-    ],
-)
-def test_retry_after_is_a_number_or_a_date(text: str, seconds: float | None):
-    assert retry_after({"Retry-After": text}, NOW) == seconds
-
-
-def test_without_headers_nothing_is_asked_for():
-    assert retry_after(None) is None
-    assert retry_after({}) is None
 
 
 def test_only_too_many_requests_and_server_errors_pass_with_time():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.sessions import ask, session_of, settings_of
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.contract import ConnectorContext, ConnectorError
 from evalstudio.connectors.http_pool import HttpPool
 from evalstudio.connectors.python import callable_connector, python_agent
@@ -110,7 +110,7 @@ async def test_without_a_project_nothing_is_allowed(pool: HttpPool):
     ["", "os", ":system", "os:", "os.path:", "a:b.c", "a:b()", "a b:c", "../x:y", "a:b\n", ".a:b", "a:b:c"],
 )
 def test_anything_but_a_module_and_a_name_is_refused_when_it_is_loaded(function: str):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         settings_of(python_agent, {"function": function})
 
 

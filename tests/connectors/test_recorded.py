@@ -32,7 +32,7 @@ CLOSED = HttpPool()
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "tape.jsonl"
+    return tmp_path / "cassette.jsonl"
 
 
 def opened(
@@ -42,7 +42,7 @@ def opened(
     *,
     definition: ConnectorDefinition = http_agent,
     config: Mapping[str, Any] | None = None,
-    asker: str = "",
+    run_key: str = "",
     persona: Mapping[str, str] | None = None,
     run: RunInfo | None = None,
     **where: Any,
@@ -55,7 +55,7 @@ def opened(
         extra_headers=persona,
         policy=QUICK,
         cassette=cassette,
-        asker=asker,
+        run_key=run_key,
     )
 
 
@@ -212,7 +212,7 @@ async def test_personas_that_say_the_same_get_their_own_answers_back(path: Path,
         return says(f"Yours is {request.headers['x-user']}")
 
     async def ask(cassette: Cassette, url: str, who: str) -> str:
-        session = opened(cassette, url, pool, asker=who, persona={"X-User": who})
+        session = opened(cassette, url, pool, run_key=who, persona={"X-User": who})
         said = [user("My balance?")]
         return (await session.invoke(said, said)).messages[0].text
 
@@ -236,11 +236,13 @@ async def test_secrets_never_reach_the_file_and_the_conversation_goes_on(
         "config": "config-secret-4",
         "password": "url-secret-5",
         "query": "query-secret-6",
+        "session": "session-secret-7",
         "basic": b64encode(b"me:url-secret-5").decode(),
     }
     monkeypatch.setenv("BEARER", secrets["BEARER"])
     monkeypatch.setenv("TENANT", secrets["TENANT"])
     headers = {"X-Auth-Token": "Bearer ${BEARER}", "X-Tenant": "${TENANT}", "X-Api-Key": secrets["literal"]}
+    headers["X-Session"] = secrets["session"]
 
     def echo(request: Recorded) -> Answer:
         held = [*request.headers.values(), *request.query.values(), str(request.body["messages"][0])]
@@ -267,7 +269,7 @@ async def test_a_recorded_answer_broken_by_hand_is_told(path: Path, pool: HttpPo
         with Cassette.record(path) as cassette:
             await opened(cassette, server.url, pool).invoke(said, said)
     path.write_text(text_in(path).replace('"latencyMs":', '"took":'))
-    with pytest.raises(CassetteError, match=r"tape\.jsonl cannot be used"):
+    with pytest.raises(CassetteError, match=r"cassette\.jsonl cannot be used"):
         await opened(Cassette.replay(path), server.url).invoke(said, said)
 
 

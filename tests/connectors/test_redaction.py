@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from evalstudio.connectors.secrets import Redaction, resolve, shown_address, values_of
 
 from evalstudio.connectors.contract import ConnectorError
-from evalstudio.connectors.secrets import Redaction, resolve, shown_address, values_of
 
 
 @pytest.fixture(autouse=True)

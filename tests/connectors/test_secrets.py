@@ -8,10 +8,10 @@ import pytest
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.sessions import ask, connector_of, session_of
 
+from evalstudio.base.addresses import shown_address
 from evalstudio.connectors.contract import ConnectorContext, ConnectorError
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.connectors.secrets import shown_address
 
 KEY = 'sk-"very"-secret-0123456789'
 

@@ -11,6 +11,7 @@ from tests.conversation.talking import echo, regex
 from tests.conversation.talking import scenario as make
 from tests.support.models import ScriptedLlm
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.contract import (
     ConnectorContext,
     ConnectorError,
@@ -20,7 +21,7 @@ from evalstudio.connectors.contract import (
 from evalstudio.conversation.definitions import Persona
 from evalstudio.conversation.library import run_scenario, run_scenario_sync
 from evalstudio.conversation.loop import AgentAnswered, Finished, TurnEnded, UserSpoke, converse
-from evalstudio.conversation.preparation import InvalidScenario, Services, prepare
+from evalstudio.conversation.preparation import Services, prepare
 from evalstudio.evaluators.contract import EvaluationResult, EvaluatorContext
 from evalstudio.evaluators.definition import define_evaluator
 from evalstudio.messages import Message
@@ -134,11 +135,11 @@ class TestSpeaking:
         assert [m.role for m in result.messages] == ["assistant", "user", "assistant"]
 
     async def test_nobody_to_speak_is_a_validation_error(self) -> None:
-        with pytest.raises(InvalidScenario, match="nobody can speak first"):
+        with pytest.raises(InvalidInput, match="nobody can speak first"):
             await run_scenario(make(name="s", evaluators=[regex("x")]), echo)
 
     async def test_no_room_for_a_turn_is_a_validation_error(self) -> None:
-        with pytest.raises(InvalidScenario, match="maxMessages"):
+        with pytest.raises(InvalidInput, match="maxMessages"):
             await run_scenario(make(name="s", script=["a"], max_messages=1, evaluators=[regex("x")]), echo)
         seeds = [Message(role="user", content="x")]
         scenario = make(name="s", messages=seeds, max_messages=1, evaluators=[regex("x")])

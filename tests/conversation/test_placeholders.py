@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.conversation.placeholders import UnfilledPlaceholder, fill, fill_message
+from evalstudio.base.problems import InvalidInput
+from evalstudio.conversation.placeholders import fill, fill_message
 from evalstudio.messages import Message
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
@@ -42,7 +43,7 @@ def test_text_without_placeholders_stays(text: str, values: dict[str, str]) -> N
 @given(NAMES, st.dictionaries(NAMES, TRICKY))
 def test_a_missing_value_is_refused_by_name(name: str, values: dict[str, str]) -> None:
     values.pop(name, None)
-    with pytest.raises(UnfilledPlaceholder, match=name):
+    with pytest.raises(InvalidInput, match=name):
         fill(f"Hello {{{{{name}}}}}", values)
 
 
@@ -56,6 +57,8 @@ def test_other_values_are_written_as_json(value: Any) -> None:
     [
         ("{{city}}", "Oslo"),
         ("{{ order.items[1].name }}", "tea"),
+        ("{{order.items[-1].name}}", "tea"),
+        ('{{order["items"][1].name}}', "tea"),
         ("{{order.items.0.name}}", "{{city}}"),
         ("{{a.b}}", "dotted"),
         ("{{straße}}", "ja"),

@@ -8,9 +8,10 @@ import pytest
 from tests.conversation.talking import echo
 from tests.conversation.talking import scenario as make
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.conversation.definitions import Scenario
 from evalstudio.conversation.library import run_scenario
-from evalstudio.conversation.preparation import InvalidScenario, prepare
+from evalstudio.conversation.preparation import prepare
 from evalstudio.plugins import create_registry
 
 
@@ -40,13 +41,13 @@ class TestCases:
         assert (await run_scenario(self.scenario(), echo, case="rome")).outcome == "fail"
 
     async def test_several_cases_need_a_choice(self) -> None:
-        with pytest.raises(InvalidScenario, match="case="):
+        with pytest.raises(InvalidInput, match="case="):
             await run_scenario(self.scenario(), echo)
-        with pytest.raises(InvalidScenario, match='no case is called "oslo"; there are: paris, rome'):
+        with pytest.raises(InvalidInput, match='no case is called "oslo"; there are: paris, rome'):
             await run_scenario(self.scenario(), echo, case="oslo")
 
     async def test_a_placeholder_without_a_value_is_refused(self) -> None:
-        with pytest.raises(InvalidScenario, match=r"\{\{city\}\} has no value"):
+        with pytest.raises(InvalidInput, match=r"\{\{city\}\} has no value"):
             await run_scenario(self.scenario(), echo, case={"vars": {"town": "Paris"}})
 
 
@@ -65,10 +66,10 @@ class TestValidation:
     )
     def test_a_wrong_entry_is_named_with_its_path(self, evaluator: Any, complaint: str) -> None:
         scenario = make(name="s", script=["a"], evaluators=[evaluator])
-        with pytest.raises(InvalidScenario, match=complaint):
+        with pytest.raises(InvalidInput, match=complaint):
             prepare(scenario, create_registry())
 
     def test_a_judge_without_a_model_is_refused_up_front(self) -> None:
         scenario = make(name="s", script=["a"], success_criteria="done")
-        with pytest.raises(InvalidScenario, match='"criteria" needs a language model'):
+        with pytest.raises(InvalidInput, match='"criteria" needs a language model'):
             prepare(scenario, create_registry())

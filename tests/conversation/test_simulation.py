@@ -11,10 +11,11 @@ from tests.support.agent_server import AgentServer
 from tests.support.model_server import HANG, ModelServer
 from tests.support.models import ScriptedLlm
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.conversation.definitions import Case, Persona, Scenario
 from evalstudio.conversation.library import run_scenario
 from evalstudio.conversation.loop import converse, finished
-from evalstudio.conversation.preparation import InvalidScenario, Services, prepare
+from evalstudio.conversation.preparation import Services, prepare
 from evalstudio.conversation.simulation import flipped, user_prompt
 from evalstudio.messages import Message
 from evalstudio.plugins import create_registry
@@ -166,7 +167,7 @@ class TestWhoSpeaks:
     async def test_a_persona_without_a_model_plays_its_script(self) -> None:
         result = await run_scenario(scenario(script=["one"], evaluators=[NEVER]), echo, persona=ADA)
         assert (users(result), result.ended_by) == (["one"], "script")
-        with pytest.raises(InvalidScenario, match="nobody can speak first"):
+        with pytest.raises(InvalidInput, match="nobody can speak first"):
             await run_scenario(scenario(evaluators=[NEVER]), echo, persona=ADA)
 
     async def test_the_limit_holds_for_it_too(self) -> None:

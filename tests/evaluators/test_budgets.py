@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.measurements import latency_budget, token_budget, tool_call_budget
 from evalstudio.evaluators.contract import Invocation, TurnFacts
-from evalstudio.evaluators.definition import EvaluatorDefinition, InvalidConfig
+from evalstudio.evaluators.definition import EvaluatorDefinition
 from evalstudio.messages import Message, TokensUsage, ToolCall
 from evalstudio.testing import context
 
@@ -121,5 +122,5 @@ def test_budgets_hold_on_every_turn(definition: EvaluatorDefinition):
 def test_a_budget_that_cannot_work_is_refused_when_loaded(
     definition: EvaluatorDefinition, config: dict[str, Any]
 ):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         definition.use(config)

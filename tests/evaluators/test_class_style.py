@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from evalstudio import create_registry, run_evaluators
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.definition import adapt_class, is_class_style
 from evalstudio.evaluators.records import CriterionResult
 from evalstudio.plugins import PluginError
@@ -70,7 +70,7 @@ async def test_the_object_is_made_once_per_entry_and_not_per_call() -> None:
 
 @pytest.mark.parametrize("config", [{"words": ()}, {"wrds": ("a",)}])
 def test_a_config_the_class_does_not_take_is_refused(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig, match="polite-words"):
+    with pytest.raises(InvalidInput, match="polite-words"):
         adapt_class(Polite).use(config)
 
 

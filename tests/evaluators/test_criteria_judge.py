@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tests.llm.opened import open_llm
 from tests.support.model_server import ModelServer
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.criteria_judge import criteria_judge, read_score
 from evalstudio.evaluators.contract import Answer
 from evalstudio.evaluators.criteria import EvaluationCriteria, normalize
@@ -148,7 +148,7 @@ async def test_a_template_is_filled_in_one_pass_and_never_expands_the_agents_tex
     ],
 )
 def test_a_wrong_config_is_refused_when_loaded(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         criteria_judge.use(config)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.human import human
 from evalstudio.scoring.runner import run_evaluation
 
@@ -66,8 +66,8 @@ async def test_a_record_without_feedback_is_merely_not_covered() -> None:
 @pytest.mark.parametrize(
     ("feedback", "message"),
     [
-        ([{"criterionName": "safe"}], "score: Field required"),
-        ([{"score": 1}], "criterionName: Field required"),
+        ([{"criterionName": "safe"}], "score: is missing"),
+        ([{"score": 1}], "criterionName: is missing"),
         ([{"criterionName": " ", "score": 1}], "must not be blank"),
         ([{"criterionName": "safe", "score": 1, "mood": "x"}], "mood"),
         ("five stars", "it is text, but not JSON"),
@@ -107,5 +107,5 @@ async def test_a_score_off_the_scale_is_left_out_and_an_unknown_criterion_shown(
     ],
 )
 def test_a_config_that_says_nothing_clear_is_refused(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         human.use(config)

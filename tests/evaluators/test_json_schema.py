@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.json_schema import NotJson, find_json, json_schema, read_json
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_entries
@@ -125,7 +125,7 @@ async def test_with_only_final_earlier_responses_are_skipped() -> None:
     ],
 )
 def test_a_wrong_config_is_refused_at_load(config: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidConfig, match=told):
+    with pytest.raises(InvalidInput, match=told):
         json_schema.use(config)
 
 
@@ -169,7 +169,7 @@ def test_a_remote_reference_is_a_config_error_and_opens_no_connection(
 ) -> None:
     port, connections = server
     local = json.loads(json.dumps(schema).replace("PORT", str(port)))
-    with pytest.raises(InvalidConfig, match="not a usable JSON Schema"):
+    with pytest.raises(InvalidInput, match="not a usable JSON Schema"):
         json_schema.use({"schema": local})
     socket.create_connection(("127.0.0.1", port)).close()
     deadline = time.monotonic() + 2

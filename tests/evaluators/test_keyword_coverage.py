@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.keyword_coverage import keyword_coverage, split_keywords
 from evalstudio.evaluators.builtin.text import contains
-from evalstudio.evaluators.definition import InvalidConfig
 from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
@@ -165,7 +165,7 @@ async def test_the_text_is_found_by_either_name_of_its_field():
     ],
 )
 def test_a_config_that_cannot_work_is_refused_when_loaded(config: dict[str, Any]):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         keyword_coverage.use(config)
 
 

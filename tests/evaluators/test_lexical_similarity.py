@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.lexical_similarity import LONGEST_TEXT, dice, lexical_similarity
-from evalstudio.evaluators.definition import InvalidConfig
 from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
@@ -161,5 +161,5 @@ async def test_an_undeclared_criterion_gives_no_result():
     [{"algorithm": "soundex"}, {"criterionName": " "}, {"threshold": 1.1}, {"treshold": 0.5}],
 )
 def test_a_config_that_cannot_work_is_refused_when_loaded(config: dict[str, Any]):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         lexical_similarity.use(config)

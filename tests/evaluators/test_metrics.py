@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import conclude, run_evaluators
 from evalstudio.evaluators.builtin.measurements import latency, response_length, token_usage, tool_call_count
 from evalstudio.evaluators.contract import EvaluatorContext, TurnFacts
-from evalstudio.evaluators.definition import EvaluatorDefinition, InvalidConfig
+from evalstudio.evaluators.definition import EvaluatorDefinition
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_turn
 from evalstudio.testing import context
@@ -138,5 +139,5 @@ def test_metrics_are_described_and_run_in_place(definition: EvaluatorDefinition)
     [(token_usage, {"track": "all"}), (response_length, {"unit": "lines"}), (latency, {"x": 1})],
 )
 def test_an_unknown_setting_is_refused_when_loaded(definition: EvaluatorDefinition, config: dict[str, Any]):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         definition.use(config)

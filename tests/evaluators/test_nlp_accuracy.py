@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.llm.opened import open_llm
 from tests.support.model_server import ModelServer
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.nlp_accuracy import cosine, nlp_accuracy
 from evalstudio.scoring.runner import run_evaluation
 
@@ -134,7 +134,7 @@ async def test_an_undeclared_criterion_gives_no_result() -> None:
     "config", [{"embeddingModel": 5}, {"embeddingModel": " "}, {"threshold": 2}, {"treshold": 1}]
 )
 def test_a_wrong_config_is_refused_when_loaded(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         nlp_accuracy.use(config)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.regex import regex
 from evalstudio.evaluators.records import EvaluationInput, facts_of
 from evalstudio.evaluators.results import Finding
@@ -78,7 +78,7 @@ def test_only_linear_patterns_run_in_place() -> None:
     ],
 )
 def test_a_wrong_config_is_refused_at_load(config: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidConfig, match=told.replace("[", r"\[")):
+    with pytest.raises(InvalidInput, match=told.replace("[", r"\[")):
         regex.use(config)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.rule_based import rule_based
 from evalstudio.evaluators.records import EvaluationInput, facts_of
 from evalstudio.evaluators.results import Finding
@@ -166,7 +166,7 @@ async def test_no_rules_give_no_results() -> None:
         ({"type": "length"}, "give min, max or both"),
         ({"type": "length", "min": 5, "max": 2}, "min 5 is greater than max 2"),
         ({"type": "length", "min": -1}, "greater than or equal to 0"),
-        ({"type": "length", "min": 1.5}, "integer"),
+        ({"type": "length", "min": 1.5}, "expected a whole number"),
         ({"type": "regex", "pattern": "("}, "bad pattern"),
         ({"type": "regex", "pattern": "a", "flags": "Q"}, "unknown flag"),
         ({"type": "regex", "pattern": "a", "expectedOutcome": "maybe"}, "match"),
@@ -186,7 +186,7 @@ def test_a_wrong_rule_is_refused_at_load(rule: Any, told: str) -> None:
     for shape in (
         (rule, {"config": rule}) if isinstance(rule, dict) and "criterionName" not in rule else (rule,)
     ):
-        with pytest.raises(InvalidConfig, match=told):
+        with pytest.raises(InvalidInput, match=told):
             rule_based.use(rules=[shape])
 
 

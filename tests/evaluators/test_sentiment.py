@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.sentiment import EMOJI_SCORES, sentiment, sentiment_score, tokenize
-from evalstudio.evaluators.definition import InvalidConfig
 from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
@@ -167,7 +167,7 @@ async def test_a_missing_text_is_an_error_of_the_metric_only():
     ],
 )
 def test_a_config_that_cannot_work_is_refused_when_loaded(config: dict[str, Any]):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         sentiment.use(config)
 
 

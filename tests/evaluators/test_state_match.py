@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.state_match import state_match
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_entries
@@ -129,7 +129,7 @@ async def test_a_criterion_gets_its_score() -> None:
     [{}, {"expected": 1, "match": "fuzzy"}, {"expected": 1, "criterionName": ""}, {"expected": 1, "x": 1}],
 )
 def test_a_wrong_config_is_refused_at_load(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         state_match.use(config)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.tool_usage import tool_usage
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_entries
@@ -318,13 +318,13 @@ async def test_a_context_that_makes_no_sense_is_an_error(calls: Any, told: str) 
     ],
 )
 def test_a_wrong_rule_is_refused_at_load(rule: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidConfig, match=told):
+    with pytest.raises(InvalidInput, match=told):
         tool_usage.use(rules=[rule])
 
 
 @pytest.mark.parametrize("config", [{"rules": []}, {}, {"rules": [{"tool": "w"}], "source": "database"}])
 def test_a_wrong_config_is_refused_at_load(config: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         tool_usage.use(config)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import run_evaluators
 from evalstudio.evaluators.builtin.toxicity import toxicity
-from evalstudio.evaluators.definition import InvalidConfig
 from evalstudio.evaluators.results import Verdict
 from evalstudio.testing import context
 
@@ -107,5 +107,5 @@ def test_it_must_hold_on_every_turn():
 
 @pytest.mark.parametrize("terms", [[], [""], ["bad", " "], ["\u200b"], "bad", None])
 def test_terms_that_cannot_work_are_refused_when_loaded(terms: Any):
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         toxicity.use(toxicTerms=terms)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.base.files import ConfigError
+from evalstudio.base.problems import InvalidInput
 from evalstudio.execution.definitions import apply_files
 from evalstudio.execution.processor import Processor, all_runs, has_died, new_worker_id, work_off
 from evalstudio.execution.request import request_for, start_execution
@@ -144,9 +144,9 @@ async def test_nothing_is_queued_unless_everything_is_valid(tmp_path: Path, stor
     config = make_project(tmp_path, [scripted("s", "x")], storage=storage())
     async with open_workspace(config) as workspace:
         await apply_files(workspace, [tmp_path / "evals.json"])
-        with pytest.raises(ConfigError, match='no connector called "nobody"'):
+        with pytest.raises(InvalidInput, match='no connector called "nobody"'):
             await start(workspace, tmp_path, connectors=["nobody"])
-        with pytest.raises(ConfigError, match='called "t"; there are s'):
+        with pytest.raises(InvalidInput, match='called "t"; there are s'):
             await start(workspace, tmp_path, only=["t"])
         assert (await workspace.store.executions()).items == []
 
@@ -187,5 +187,5 @@ async def test_a_default_never_cuts_a_script_short(tmp_path: Path, storage: Stor
 
 
 async def test_a_limit_shorter_than_the_script_is_refused(tmp_path: Path, storage: Storage) -> None:
-    with pytest.raises(ConfigError, match="maxMessages: is 8, but the script needs 10"):
+    with pytest.raises(InvalidInput, match="maxMessages: is 8, but the script needs 10"):
         await turn_counts(tmp_path, scripted("s", *LONG, maxMessages=8), storage)

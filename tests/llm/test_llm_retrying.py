@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from time import monotonic
 
 import pytest
@@ -16,40 +15,10 @@ from evalstudio.llm.limits import (
     RetryPolicy,
     RoleLimiter,
     call_with_retries,
-    retry_after,
     wait_before,
 )
 from evalstudio.llm.settings import ModelError
 from evalstudio.llm.usage import RoleUsage
-
-NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"Retry-After": "3"}, 3.0),
-        ({"retry-after": " 0.5 "}, 0.5),
-        ({"RETRY-AFTER": "0"}, 0.0),
-        ({"Retry-After": "Sun, 01 Mar 2026 12:00:20 GMT"}, 20.0),
-        ({"Retry-After": "Sun, 01 Mar 2026 11:59:00 GMT"}, 0.0),
-        ({"Retry-After": "Sun Mar  1 12:00:05 2026"}, 5.0),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
-        ({"Retry-After": "-1"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "tomorrow"}, None),
-        ({"Retry-After": ""}, None),
-        ({"Retry-After": "9" * 400}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_retry_after_is_read_as_seconds_or_as_a_date(
-    headers: dict[str, str] | None, seconds: float | None
-) -> None:
-    assert retry_after(headers, NOON) == seconds
 
 
 @given(st.integers(1, 1000), st.floats(0, 1))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalstudio import Scenario
-from evalstudio.base.files import ConfigError
+from evalstudio.base.problems import InvalidInput
 from evalstudio.conversation.definitions import Case
 from evalstudio.project import validation as cases_module
 from evalstudio.project.validation import cases_of
@@ -25,7 +25,7 @@ def read(folder: Path, name: str, content: str | bytes) -> list[Case]:
 
 
 def complaint(folder: Path, name: str, content: str | bytes) -> str:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidInput) as caught:
         read(folder, name, content)
     return str(caught.value)
 
@@ -98,7 +98,7 @@ def test_a_path_out_of_the_project_is_refused(tmp_path: Path, name: str) -> None
     project.mkdir()
     (tmp_path / "outside.csv").write_text("x\n1\n")
     (project / "link.csv").symlink_to(tmp_path / "outside.csv")
-    with pytest.raises(ConfigError, match="leads out of the project folder"):
+    with pytest.raises(InvalidInput, match="leads out of the project folder"):
         cases_of(scenario(name), project)
 
 
@@ -108,7 +108,7 @@ def test_a_path_out_of_the_project_is_refused(tmp_path: Path, name: str) -> None
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, expected: str) -> None:
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(ConfigError, match=expected):
+    with pytest.raises(InvalidInput, match=expected):
         cases_of(scenario(name), tmp_path)
 
 
@@ -120,5 +120,5 @@ def test_there_is_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_listed_cases_have_names_of_their_own(tmp_path: Path) -> None:
     assert len(cases_of(scenario([{"name": "a"}, {}]), tmp_path)) == 2
-    with pytest.raises(ConfigError, match='cases: two cases are called "case 2"'):
+    with pytest.raises(InvalidInput, match='cases: two cases are called "case 2"'):
         cases_of(scenario([{"name": "case 2"}, {}]), tmp_path)

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from evalstudio import create_registry
-from evalstudio.base.files import ConfigError
+from evalstudio.base.files import parse_text
+from evalstudio.base.problems import InvalidInput, ProblemList
+from evalstudio.execution.definitions import writes_of
 from evalstudio.project.changes import (
     DefinitionContext,
     ProjectState,
     changes_for,
     export_documents,
     project_state_of,
-    writes_of,
 )
-from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import KINDS, Document, read_documents
 from evalstudio.project.secrets import MASK, SecretBox
 
@@ -43,11 +43,9 @@ evals:
 
 
 def documents(text: str) -> list[Document]:
-    problems: list[str] = []
+    problems = ProblemList()
     found = [
-        d
-        for located in parse_located(text, "p.yaml", is_json=False)
-        for d in read_documents(located, problems)
+        d for located in parse_text(text, "p.yaml", is_json=False) for d in read_documents(located, problems)
     ]
     assert not problems
     return found
@@ -55,7 +53,7 @@ def documents(text: str) -> list[Document]:
 
 @pytest.fixture
 def around(tmp_path: Path) -> DefinitionContext:
-    return DefinitionContext(create_registry(), tmp_path, has_model=True)
+    return DefinitionContext(create_registry(), tmp_path)
 
 
 def kept(project_state: ProjectState, changes: Sequence[Any], box: SecretBox | None = None) -> ProjectState:
@@ -139,13 +137,15 @@ def test_pruning_refuses_to_leave_a_reference_behind(
     project_state: ProjectState, around: DefinitionContext
 ) -> None:
     scenario = documents(PROJECT)[2:3]
-    with pytest.raises(ConfigError, match=r'p.yaml:12: scenario "Hello": personas\[0\]: there is no persona'):
+    with pytest.raises(
+        InvalidInput, match=r'p.yaml:12: scenario "Hello": personas\[0\]: there is no persona'
+    ):
         changes_for(project_state, scenario, around, prune=True)
 
 
 def test_an_unknown_reference_suggests_what_may_be_meant(around: DefinitionContext) -> None:
     text = PROJECT.replace("scenarios: [Hello]", "scenarios: [Helo]")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidInput) as caught:
         changes_for(EMPTY, documents(text), around)
     assert str(caught.value) == (
         'p.yaml:17: eval "All": scenarios[0]: there is no scenario called "Helo"; did you mean Hello?'
@@ -177,7 +177,7 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: DefinitionConte
         (
             "script: [hi]",
             "script: ['{{x}}']\n    cases: [{name: c, vars: {y: 1}}]",
-            'case "c": {{x}} has no value',
+            'p.yaml:13: scenario "Hello": case "c": script[0]: {{x}} has no value',
         ),
         ("script: [hi]", "script: [hi]\n    maxMessages: 1", "maxMessages: leaves no room"),
     ],
@@ -185,15 +185,14 @@ def test_an_unknown_reference_suggests_what_may_be_meant(around: DefinitionConte
 def test_what_does_not_fit_here_is_told_with_its_line(
     around: DefinitionContext, was: str, now: str, expected: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidInput) as caught:
         changes_for(EMPTY, documents(PROJECT.replace(was, now)), around)
     assert expected in str(caught.value)
 
 
-def test_without_a_model_nobody_can_be_simulated(tmp_path: Path) -> None:
-    around = DefinitionContext(create_registry(), tmp_path, has_model=False)
-    with pytest.raises(ConfigError, match='scenario "Hello": nobody can speak first'):
-        changes_for(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+def test_a_simulated_user_is_defined_without_a_model(around: DefinitionContext) -> None:
+    planned = changes_for(EMPTY, documents(PROJECT.replace("script: [hi]", "")), around)
+    assert "+ scenario Hello" in lines(planned)
 
 
 class TestSecrets:
@@ -221,8 +220,9 @@ class TestSecrets:
     ) -> None:
         exported = export_documents(project_state)
         exported[1].body["baseUrl"] = "https://evil.test/v1"
-        with pytest.raises(ConfigError, match=r"headers.X-Api-Key: belongs to the address that changes"):
-            changes_for(project_state, exported, around)
+        after = kept(project_state, changes_for(project_state, exported, around))
+        agent = after.entity(("connector", "agent"))
+        assert (agent.headers, agent.config) == ({}, {"requestTemplate": {}})
 
     def test_another_path_at_the_same_address_keeps_them(
         self, project_state: ProjectState, around: DefinitionContext
@@ -235,9 +235,7 @@ class TestSecrets:
     def test_a_mask_without_anything_behind_it_is_refused(
         self, project_state: ProjectState, around: DefinitionContext
     ) -> None:
-        with pytest.raises(
-            ConfigError, match=r'persona "Ana": headers.Authorization: \*+ stands for a secret'
-        ):
+        with pytest.raises(InvalidInput, match=r"headers.Authorization: \*+ stands for a secret"):
             changes_for(EMPTY, export_documents(project_state), around)
 
     def test_a_new_value_replaces_the_old(
@@ -249,7 +247,7 @@ class TestSecrets:
 
     def test_sealed_ones_are_compared_by_what_is_in_them(self, tmp_path: Path) -> None:
         box = SecretBox(tmp_path / "secret.key")
-        around = DefinitionContext(create_registry(), tmp_path, has_model=True, box=box)
+        around = DefinitionContext(create_registry(), tmp_path, box)
         sealed = kept(EMPTY, changes_for(EMPTY, documents(PROJECT), around), box)
         assert "s3cret-value" not in str(sealed.entity(("connector", "agent")))
         assert changes_for(sealed, documents(PROJECT), around) == []
@@ -258,5 +256,5 @@ class TestSecrets:
         assert lines(planned) == ["~ connector Agent (headers)"]
 
     def test_what_pretends_to_be_sealed_is_refused(self, around: DefinitionContext) -> None:
-        with pytest.raises(ConfigError, match=r"headers.X-Api-Key: begins like a sealed value"):
+        with pytest.raises(InvalidInput, match=r"headers.X-Api-Key: begins like a sealed value"):
             changes_for(EMPTY, documents(PROJECT.replace("s3cret-value", "sealed:v1:abc")), around)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from evalstudio import create_registry
 from evalstudio.base.concurrency import run_sync
-from evalstudio.execution.definitions import apply_documents, load_project_state
+from evalstudio.base.files import parse_text
+from evalstudio.base.problems import ProblemList
+from evalstudio.execution.definitions import DefinitionService, load_project_state, writes_of
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.changes import (
     DefinitionContext,
@@ -19,9 +21,7 @@ from evalstudio.project.changes import (
     export_documents,
     project_state_of,
     read_files,
-    writes_of,
 )
-from evalstudio.project.definition_files import parse_located
 from evalstudio.project.documents import (
     KINDS,
     Document,
@@ -34,7 +34,7 @@ from evalstudio.project.documents import (
 )
 from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key
 
-AROUND = DefinitionContext(create_registry(), Path("/nowhere"), has_model=True)
+AROUND = DefinitionContext(create_registry(), Path("/nowhere"))
 EMPTY = project_state_of({kind: [] for kind in KINDS})
 
 AWKWARD = (
@@ -130,8 +130,8 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
 
 def through_text(documents: list[Document], form: Format) -> list[Document]:
     """The documents as they come back from one file."""
-    problems: list[str] = []
-    located = parse_located(to_text(in_one(documents), form), "x", is_json=form == "json")
+    problems = ProblemList()
+    located = parse_text(to_text(in_one(documents), form), "x", is_json=form == "json")
     read = [document for one in located for document in read_documents(one, problems)]
     assert not problems
     return read
@@ -172,7 +172,7 @@ def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Forma
 @settings(max_examples=300, deadline=None)
 @given(plain, st.sampled_from(["yaml", "json"]))
 def test_any_plain_value_is_read_as_it_was_written(value: Any, form: Format) -> None:
-    read = parse_located(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
+    read = parse_text(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
     assert repr(read) == repr(value)
 
 
@@ -196,6 +196,6 @@ def test_the_same_holds_for_a_project_on_disk(project: dict[Any, list[Any]], for
 async def _applied_twice(config: Path, documents: list[Document]) -> tuple[list[Document], list[Any]]:
     """What a project on disk exports after the documents were applied, and what applying that changes."""
     async with open_workspace(config) as workspace:
-        await apply_documents(workspace, documents)
+        await DefinitionService(workspace).apply(documents)
         exported = export_documents(await load_project_state(workspace.store))
-        return exported, await apply_documents(workspace, through_text(exported, "yaml"), prune=True)
+        return exported, await DefinitionService(workspace).apply(through_text(exported, "yaml"), prune=True)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstudio.base.addresses import origin
 from evalstudio.project.secrets import (
     KEY_VARIABLE,
     MASK,
+    InvalidInput,
     SecretBox,
-    SecretError,
     check_address,
     is_secret,
     masked,
-    origin,
     restored,
     secrets_in,
 )
@@ -105,7 +105,7 @@ class TestSealing:
         assert not kept & {value for _, value in secrets_in(moved) if value}
 
     def test_a_mask_without_anything_kept_is_a_mistake(self) -> None:
-        with pytest.raises(SecretError, match=r"headers\.Authorization"):
+        with pytest.raises(InvalidInput, match=r"headers\.Authorization"):
             restored({"headers": {"Authorization": MASK}}, None)
 
 
@@ -128,12 +128,12 @@ class TestTheKey:
         assert box.open_text(box.seal_text("s")) == "s"
         assert not (tmp_path / "secret.key").exists()
         monkeypatch.setenv(KEY_VARIABLE, "nonsense")
-        with pytest.raises(SecretError, match="no usable key"):
+        with pytest.raises(InvalidInput, match="no usable key"):
             SecretBox(tmp_path / "secret.key").seal_text("s")
 
     def test_another_one_opens_nothing(self, tmp_path: Path) -> None:
         sealed = SecretBox(tmp_path / "a.key").seal_text("very secret")
-        with pytest.raises(SecretError, match="sealed with another key") as error:
+        with pytest.raises(InvalidInput, match="sealed with another key") as error:
             SecretBox(tmp_path / "b.key").open_text(sealed)
         assert "very secret" not in str(error.value)
 
@@ -164,7 +164,7 @@ class TestAddresses:
 
     @pytest.mark.parametrize("address", ["http://u:p@a", "http://a/?key=x", "http://a/?access_token=x"])
     def test_hold_no_literal_secret(self, address: str) -> None:
-        with pytest.raises(SecretError, match="literal secret"):
+        with pytest.raises(InvalidInput, match="literal secret"):
             check_address(address)
 
     @pytest.mark.parametrize(

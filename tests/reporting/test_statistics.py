@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.reporting.statistics import RunFacts, rate, summarize, wilson
+from evalstudio.project.entities import Counts
+from evalstudio.reporting.statistics import flakiest, rate, summarize, wilson
+from evalstudio.storage.contract import RunGroup, Subject
 
 
 @pytest.mark.parametrize(
@@ -28,10 +30,10 @@ def test_wilson_intervals_are_the_published_ones(passed: int, of: int, low: floa
 
 @given(st.integers(0, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_an_interval_holds_its_rate_and_stays_within_0_and_1(pair: tuple[int, int]) -> None:
-    found = rate(*pair)
-    assert 0 <= found.low <= found.high <= 1
-    if found.share is not None:
-        assert found.low <= found.share <= found.high
+    share = rate(*pair)
+    assert 0 <= share.low <= share.high <= 1
+    if share.rate is not None:
+        assert share.low <= share.rate <= share.high
 
 
 @given(st.integers(1, 200), st.integers(2, 5))
@@ -41,50 +43,142 @@ def test_more_of_the_same_narrows_it(of: int, times: int) -> None:
     assert narrow_high - narrow_low <= high - low + 1e-12
 
 
-def run(number: int, outcome: str | None, subject: str = "s", **more: Any) -> RunFacts:
-    return RunFacts(id=str(number), subject=subject, outcome=outcome, **more)
+def subject(name: str = "s", connector: str = "c", case: str | None = None) -> Subject:
+    return Subject(f"id of {name}", name, case, None, None, f"id of {connector}", connector)
+
+
+def run(
+    outcome: Any, name: str = "s", *, connector: str = "c", execution: str = "x", **more: Any
+) -> RunGroup:
+    status = {None: "cancelled", "error": "error"}.get(outcome, "completed")
+    fields: dict[str, Any] = {
+        "execution_id": execution,
+        "subject": subject(name, connector),
+        "status": status,
+        "outcome": outcome,
+        "fault": None,
+        "asserted": True,
+        "runs": 1,
+        "max_latency_ms": None,
+        "tokens": None,
+        "runs_with_tokens": 0,
+    }
+    return RunGroup(**fields | more)
+
+
+def flaky(*runs: RunGroup) -> list[str]:
+    return [one.subject for one in summarize(runs).flaky]
 
 
 def test_an_error_is_neither_pass_nor_failure() -> None:
     runs = [
-        run(1, "pass"),
-        run(2, "fail"),
-        run(3, "error", fault="agent"),
-        run(4, "error", fault="judge"),
-        run(5, None),
-        run(6, "pass", asserted=False),
+        run("pass"),
+        run("fail"),
+        run("error", fault="agent"),
+        run("error", fault="judge"),
+        run("error"),
+        run(None),
+        run("pass", asserted=False),
+        run(None, status="queued", runs=3),
+        run(None, status="running", runs=2),
     ]
     summary = summarize(runs)
-    assert summary.counts == {"pass": 2, "fail": 1, "error": 2, "cancelled": 1}
-    assert summary.faults == {"agent": 1, "judge": 1}
-    assert (summary.of_scored.passed, summary.of_scored.of) == (1, 2)
-    assert (summary.of_attempted.passed, summary.of_attempted.of) == (1, 4)
-    assert summary.unasserted == 1
+    assert summary.counts == Counts(
+        total=12, queued=3, running=2, passed=2, failed=1, errored=3, cancelled=1, unasserted=1
+    )
+    assert summary.counts.finished == 7
+    assert summary.errors_by_fault == {"agent": 1, "judge": 1, "system": 1}
+    scored, attempted = summary.pass_rate_of_scored, summary.pass_rate_of_attempted
+    assert (scored.passed, scored.of) == (1, 2)
+    assert (attempted.passed, attempted.of) == (1, 5)
 
 
 def test_agent_errors_can_be_counted_as_failures() -> None:
-    runs = [run(1, "pass"), run(2, "error", fault="agent"), run(3, "error", fault="judge")]
+    runs = [run("pass"), run("error", fault="agent"), run("error", fault="judge")]
     summary = summarize(runs, agent_errors_fail=True)
-    assert summary.counts["fail"] == 1
-    assert summary.faults == {"judge": 1}
-    assert summary.of_scored.of == 2
+    assert summary.counts.failed == 1
+    assert summary.errors_by_fault == {"judge": 1}
+    assert summary.pass_rate_of_scored.of == 2
 
 
-def test_flaky_is_what_both_passed_and_failed() -> None:
-    runs = [run(1, "pass", "a"), run(2, "fail", "a"), run(3, "pass", "b"), run(4, "error", "b")]
-    assert summarize(runs).flaky == ["a"]
+class TestFlakiness:
+    def test_is_what_both_passed_and_failed(self) -> None:
+        assert flaky(run("pass", "a"), run("fail", "a"), run("pass", "b"), run("error", "b")) == ["a · c"]
+        assert flaky(run("fail"), run("error"), run(None)) == []
+        assert flaky(run("pass", runs=4)) == []
+
+    def test_is_within_one_subject_on_one_connector_in_one_execution(self) -> None:
+        assert flaky(run("pass", connector="c"), run("fail", connector="d")) == []
+        assert flaky(run("pass", subject=subject(case="1")), run("fail", subject=subject(case="2"))) == []
+        assert flaky(run("pass", execution="x"), run("fail", execution="y")) == []
+
+    def test_counts_all_runs_of_the_subject(self) -> None:
+        runs = [run("pass", runs=2), run("fail"), run("error"), run(None, status="queued")]
+        summary = summarize(runs)
+        [one] = summary.flaky
+        assert (one.runs, one.passed, one.failed) == (5, 2, 1)
+        assert summary.flaky_runs == 5
+
+    def test_over_time_is_the_share_of_executions_that_could_have_shown_it(self) -> None:
+        runs = [
+            *(run(outcome, "often", execution="1") for outcome in ("pass", "fail")),
+            *(run(outcome, "often", execution="2") for outcome in ("fail", "pass")),
+            run("pass", "often", execution="3"),
+            *(run(outcome, "rarely", execution="1") for outcome in ("pass", "fail")),
+            run("pass", "rarely", execution="2", runs=2),
+            run("pass", "changed", execution="1", runs=3),
+            run("fail", "changed", execution="2", runs=3),
+            *(run(outcome, "broken", execution="1") for outcome in ("pass", "error")),
+        ]
+        histories = flakiest(runs, 5)
+        assert [(one.scenario_name, one.flaky_executions, one.executions) for one in histories] == [
+            ("often", 2, 2),
+            ("rarely", 1, 2),
+        ]
+        assert len(flakiest(runs, 1)) == 1
+
+    def test_a_renamed_scenario_keeps_its_history(self) -> None:
+        renamed = Subject("id of s", "new name", None, None, None, "id of c", "c")
+        runs = [run("pass"), run("fail")]
+        runs += [run(outcome, subject=renamed, execution="y") for outcome in ("pass", "fail")]
+        [one] = flakiest(runs, 5)
+        assert (one.scenario_name, one.executions) == ("new name", 2)
 
 
 def test_slowest_and_tokens() -> None:
-    runs = [run(n, "pass", f"s{n}", latency_ms=float(n), tokens=n) for n in range(5)] + [run(9, "pass")]
+    runs = [run("pass", f"s{n}", max_latency_ms=float(n), tokens=n, runs_with_tokens=1) for n in range(5)] + [
+        run("pass", "s4", max_latency_ms=3.5)
+    ]
     summary = summarize(runs)
-    assert [subject for subject, _ in summary.slowest] == ["s4", "s3", "s2"]
-    assert summary.tokens == 10
-    assert summary.to_json()["tokens"] == 10
-    assert summarize([run(1, "pass")]).to_json()["tokens"] is None
+    assert [(one.scenario_name, one.latency_ms) for one in summary.slowest] == [
+        ("s4", 4.0),
+        ("s3", 3.0),
+        ("s2", 2.0),
+    ]
+    assert (summary.tokens, summary.runs_with_tokens) == (10, 5)
+    assert summarize([run("pass")]).tokens is None
 
 
 def test_nothing_at_all() -> None:
     summary = summarize([])
-    assert summary.of_scored.share is None
-    assert summary.to_json()["passRateOfScored"]["rate"] is None
+    assert summary.pass_rate_of_scored.rate is None
+    assert summary.counts == Counts()
+
+
+@pytest.mark.parametrize(
+    ("counts", "standing"),
+    [
+        ({"passed": 2, "failed": 1, "errored": 1}, "fail"),
+        ({"passed": 2, "errored": 1, "cancelled": 1}, "error"),
+        ({"passed": 2, "cancelled": 1}, "cancelled"),
+        ({"failed": 2, "queued": 1}, "running"),
+        ({"queued": 1}, "queued"),
+        ({"queued": 1, "running": 1}, "running"),
+        ({"passed": 2, "unasserted": 1}, "pass"),
+        ({"passed": 1, "unasserted": 1}, "unasserted"),
+        ({}, "unasserted"),
+    ],
+)
+def test_many_runs_in_one_word(counts: dict[str, int], standing: str) -> None:
+    total = sum(number for name, number in counts.items() if name != "unasserted")
+    assert Counts(total=total, **counts).standing == standing

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
-from evalstudio.base.files import ConfigError
+from evalstudio.base.problems import InvalidInput
 from evalstudio.base.schemas import compile_schema, problems
+from evalstudio.project.changes import read_files
 from evalstudio.scoring.plan import load_plan
 
 
@@ -23,6 +24,15 @@ def folder(tmp_path: Path) -> Folder:
 def test_yaml_and_json_say_the_same(folder: Folder) -> None:
     as_yaml = folder.plan(yaml.safe_dump(PLAN), "plan.yaml")
     assert load_plan(as_yaml) == load_plan(folder.plan(PLAN))
+
+
+def test_words_of_yaml_mean_the_same_in_a_plan_and_in_a_scenario(folder: Folder) -> None:
+    evaluators = "evaluators: [{type: keyword-coverage, config: {keywords: [no, 12:30, 007, true]}}]\n"
+    plan = load_plan(folder.plan(evaluators.replace(", true", ""), "plan.yaml"))
+    scenario = folder.plan(f"kind: scenario\nname: S\n{evaluators}".replace(", true", ""), "s.yaml")
+    assert plan.evaluators[0].config == {"keywords": ["no", "12:30", "007"]}
+    assert read_files([scenario])[0].body["evaluators"][0]["config"] == plan.evaluators[0].config
+    assert load_plan(folder.plan(evaluators, "plan.yaml")).evaluators[0].config["keywords"][3] is True
 
 
 # -- extends
@@ -95,7 +105,7 @@ def test_the_same_base_may_be_reached_twice(folder: Folder) -> None:
             {"plan.json": {"extends": "b.json"}, "b.json": {"extends": "plan.json"}},
             "extends itself, through plan.json → b.json → plan.json",
         ),
-        ({"plan.json": {"extends": "gone.yaml"}}, "gone.yaml, which does not exist"),
+        ({"plan.json": {"extends": "gone.yaml"}}, r"plan.json:1: extends: .*gone.yaml does not exist"),
         ({"plan.json": {"extends": [5]}}, "extends: expected a path"),
         ({"plan.json": {"extends": {"a": 1}}}, "extends: expected a path"),
         ({"plan.json": {"extends": "b.json"}, "b.json": "{"}, "b.json:1:2: not valid JSON"),
@@ -107,7 +117,7 @@ def test_what_cannot_be_extended_is_told_with_its_file(
 ) -> None:
     for name, plan in plans.items():
         folder.plan(plan, name)
-    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+    with pytest.raises(InvalidInput, match=words.replace("(", r"\(")):
         load_plan(folder.path / "plan.json")
 
 
@@ -117,19 +127,28 @@ MISTAKES: list[tuple[Any, list[str]]] = [
     ("", ["plan.json:1:1: not valid JSON: the file is empty"]),
     ([], ["expected an object with named settings"]),
     ({}, ["evaluators: at least one evaluator is needed"]),
-    ({**PLAN, "treshold": 1}, ["treshold: Extra inputs are not permitted"]),
+    ({**PLAN, "treshold": 1}, ["plan.json:1: treshold: unknown key; did you mean thresholds?"]),
     ({**PLAN, "criteria": [{"name": "a"}, {"name": "a"}]}, ['criteria: criterion "a" is declared twice']),
     ({**PLAN, "criteria": [{"name": "a", "weight": -1}]}, ["criteria[0].weight: "]),
     ({**PLAN, "criteria": [{"name": "a", "range": [5, 1]}]}, ["criteria[0]: range needs two finite numbers"]),
-    ({**PLAN, "thresholds": {"okay": 0.5}}, ['thresholds: no criterion is named "okay"']),
+    (
+        {**PLAN, "thresholds": {"okay": 0.5}},
+        ['thresholds.okay: no criterion is named "okay"', "mean ok?"],
+    ),
     ({**PLAN, "thresholds": {"ok": 80}}, ["thresholds.ok: "]),
     ({**PLAN, "failUnder": 2}, ["failUnder: "]),
     ({**PLAN, "concurrency": 0}, ["concurrency: "]),
     ({**PLAN, "fields": {"respnse": "x"}}, ['fields: "respnse" is not a field of a record']),
-    ({"evaluators": [{"config": {}}]}, ["evaluators[0].type: Field required"]),
-    ({"evaluatorConfigs": [{"config": {}}]}, ["evaluatorConfigs[0].type: Field required"]),
-    ({"evaluators": [{"type": "regx"}]}, ["evaluatorConfigs[0]: type: no evaluator is called", "regex"]),
-    ({"evaluators": [{"type": "regex", "config": {"patern": "x"}}]}, ["(regex)", "patern"]),
+    ({"evaluators": [{"config": {}}]}, ["evaluators[0].type: is missing"]),
+    ({"evaluatorConfigs": [{"config": {}}]}, ["evaluatorConfigs[0].type: is missing"]),
+    (
+        {"evaluators": [{"type": "regx"}]},
+        ["evaluators[0].type: no evaluator is called", "mean regex"],
+    ),
+    (
+        {"evaluators": [{"type": "regex", "config": {"patern": "x"}}]},
+        ["config.patern: unknown key", "mean pattern?"],
+    ),
     ({"evaluators": [{"type": "latency", "name": "a"}] * 2}, ["'a' is used twice"]),
     ({**PLAN, "only": ["llm"]}, ["leave no evaluator"]),
     ({"criteria": PLAN["criteria"], "evaluators": [{"type": "criteria-judge"}]}, ["add llmSettings"]),
@@ -151,6 +170,35 @@ def test_a_mistake_is_told_with_its_file_and_place(
     assert "Traceback" not in said.err
     assert "sk-secret" not in said.err
     assert not folder.output.exists()
+
+
+def test_all_mistakes_are_told_each_with_the_file_and_line_it_stands_on(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.plan("evaluators:\n  - {type: latency}\n  - type: regex\n    config: {patern: x}\n", "base.yaml")
+    own = [
+        "extends: base.yaml",
+        "evaluators:",
+        "  - type: regx",
+        "  - type: latency-budget",
+        "    maxMs: fast",
+    ]
+    path = folder.plan("\n".join(own), "plan.yaml")
+    said = command(capsys, "score", folder.dataset(rows(2)), "-c", path, "-o", folder.output)
+    assert (said.code, said.err.replace(f"{folder.path}/", "").splitlines()) == (
+        2,
+        [
+            "Error: 4 problems:",
+            "  base.yaml:4: evaluators[1].config.pattern: is missing",
+            "  base.yaml:4: evaluators[1].config.patern: unknown key; did you mean pattern?",
+            '  plan.yaml:3: evaluators[2].type: no evaluator is called "regx"; did you mean regex?',
+            "  plan.yaml:5: evaluators[3].maxMs: expected a number",
+        ],
+    )
+    path = folder.plan("evaluators: 5\nfailUnder: 2\nfields:\n  respnse: x\ntreshold: 1\n", "plan.yaml")
+    said = command(capsys, "score", folder.dataset(rows(2)), "-c", path, "-o", folder.output)
+    for line, words in ((1, "evaluators"), (2, "failUnder"), (3, "fields"), (5, "treshold")):
+        assert f"plan.yaml:{line}: {words}: " in said.err
 
 
 def test_a_plan_that_is_not_there_is_an_error(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
-from evalstudio.base.files import ConfigError
+from evalstudio.base.problems import InvalidInput
 from evalstudio.scoring.datasets import BadRecord
 
 SLOW = """
@@ -228,7 +228,7 @@ def test_a_run_with_other_settings_is_refused_and_nothing_is_touched(
     folder.score(folder.dataset(rows(12)), limit=5)
     before = folder.output.read_bytes()
     folder.plan({**PLAN, **plan})
-    with pytest.raises(ConfigError, match=f"scored with another {word}"):
+    with pytest.raises(InvalidInput, match=f"scored with another {word}"):
         folder.score(resume=True, **settings)
     assert folder.output.read_bytes() == before
 
@@ -236,7 +236,7 @@ def test_a_run_with_other_settings_is_refused_and_nothing_is_touched(
 def test_another_dataset_is_refused(folder: Folder) -> None:
     folder.score(folder.dataset(rows(3)))
     folder.dataset(rows(3), "other.jsonl")
-    with pytest.raises(ConfigError, match="another dataset"):
+    with pytest.raises(InvalidInput, match="another dataset"):
         folder.score("other.jsonl", resume=True)
 
 
@@ -252,7 +252,7 @@ def test_what_does_not_change_a_score_may_change(folder: Folder) -> None:
 def test_results_nobody_vouches_for_are_not_resumed(folder: Folder) -> None:
     folder.dataset(rows(3))
     folder.output.write_text('{"recordId": "r0", "line": 1}\n')
-    with pytest.raises(ConfigError, match=r"results\.jsonl\.job\.json is missing"):
+    with pytest.raises(InvalidInput, match=r"results\.jsonl\.job\.json is missing"):
         folder.score(resume=True)
     assert folder.output.read_text() == '{"recordId": "r0", "line": 1}\n'
 
@@ -277,7 +277,7 @@ def test_two_runs_never_write_to_one_file(folder: Folder) -> None:
     running = start(folder)
     try:
         wait_for_results(folder, running)
-        with pytest.raises(ConfigError, match="another run is writing"):
+        with pytest.raises(InvalidInput, match="another run is writing"):
             folder.score(resume=True)
     finally:
         running.kill()

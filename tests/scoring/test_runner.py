@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from evalstudio import EvaluationResult, EvaluatorContext, Plugin, create_registry, define_evaluator
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.records import CriterionResult, EvaluationInput
 from evalstudio.scoring.config import EvaluationRunConfig
 from evalstudio.scoring.runner import EvaluationRunner, run_evaluation, run_evaluation_sync
@@ -80,7 +80,7 @@ def test_only_and_skip_choose_by_type_kind_cost_name_and_legacy_name(
 
 @pytest.mark.parametrize("settings", [{"only": ["llm"]}, {"skip": ["fast", "embedding"]}])
 def test_a_choice_that_leaves_nothing_to_run_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig, match="leave no evaluator"):
+    with pytest.raises(InvalidInput, match="leave no evaluator"):
         EvaluationRunner({"evaluatorConfigs": MIXED, **settings})
 
 
@@ -88,10 +88,10 @@ def test_a_choice_that_leaves_nothing_to_run_is_refused(settings: dict[str, Any]
     ("entries", "message"),
     [
         ([], "at least one evaluator"),
-        ([{"config": {}}], r"evaluatorConfigs\[0\]: type: is missing"),
+        ([{"config": {}}], r"evaluatorConfigs\[0\].type: is missing"),
         ([{"type": 5}], "type: is missing"),
         ([LENGTH, {"type": "lexical-similarty"}], r"evaluatorConfigs\[1\].*did you mean lexical-similarity"),
-        ([{"type": "regex", "config": {"pattern": "("}}], r"evaluatorConfigs\[0\] \(regex\): bad pattern"),
+        ([{"type": "regex", "config": {"pattern": "("}}], r"evaluatorConfigs\[0\].config: bad pattern"),
         ([{"type": "regex", "config": "abc"}], "config: expected an object"),
         ([{"type": "toxicity", "name": 4}], "name: expected text"),
         ([{"type": "latency", "name": "a"}, {"type": "regex", "pattern": "x", "name": "a"}], "twice"),
@@ -100,23 +100,23 @@ def test_a_choice_that_leaves_nothing_to_run_is_refused(settings: dict[str, Any]
     ],
 )
 async def test_a_wrong_entry_is_refused_before_anything_runs(entries: list[Any], message: str) -> None:
-    with pytest.raises(InvalidConfig, match=message):
+    with pytest.raises(InvalidInput, match=message):
         await score(*entries)
 
 
 @pytest.mark.parametrize("field", ["evaluatorConfig", "concurency"])
 async def test_an_unknown_setting_is_refused_by_name(field: str) -> None:
-    with pytest.raises(InvalidConfig, match=field):
+    with pytest.raises(InvalidInput, match=field):
         await score(LENGTH, **{field: 1})
 
 
 async def test_an_input_without_a_response_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="response"):
+    with pytest.raises(InvalidInput, match="response"):
         await score(LENGTH, record={"prompt": "Hi?"})
 
 
 async def test_two_criteria_of_one_name_are_refused() -> None:
-    with pytest.raises(InvalidConfig, match="declared twice"):
+    with pytest.raises(InvalidInput, match="declared twice"):
         await score(LENGTH, criteria=[YES, YES])
 
 
@@ -196,14 +196,14 @@ async def test_a_class_gets_its_config_as_arguments() -> None:
     registry.register(Stated)
     result = await score({"type": "stated", "config": {"answer": False}}, registry=registry)
     assert result.results[0].score is False
-    with pytest.raises(InvalidConfig, match=r"stated.*unexpected"):
+    with pytest.raises(InvalidInput, match=r"evaluatorConfigs\[0\].config: .*unexpected"):
         await score({"type": "stated", "config": {"anser": 1}}, registry=registry)
 
 
 async def test_an_object_takes_no_config() -> None:
     registry = create_registry()
     registry.register(Stated(True))
-    with pytest.raises(InvalidConfig, match="takes no config"):
+    with pytest.raises(InvalidInput, match="takes no config"):
         await score({"type": "stated", "config": {"answer": False}}, registry=registry)
 
 
@@ -514,7 +514,7 @@ def test_the_sync_twin_works_in_plain_code() -> None:
 
 async def test_the_sync_twin_works_inside_a_running_loop() -> None:
     assert run_evaluation_sync(RECORD, {"evaluatorConfigs": [LENGTH], "criteria": [YES]}).overall_score == 1.0
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidInput):
         run_evaluation_sync(RECORD, {"evaluatorConfigs": []})
 
 

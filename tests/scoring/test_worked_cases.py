@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.contract import Answer
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.scoring.runner import run_evaluation
@@ -127,7 +127,7 @@ async def test_worked_case(case: dict[str, Any]) -> None:
     models: list[ScriptedModel] = []
     given, config = as_run(case, models)
     if want.get("rejected"):
-        with pytest.raises((InvalidConfig, ValidationError)):
+        with pytest.raises((InvalidInput, ValidationError)):
             await run_evaluation(given, config)
         return
     shown = (await run_evaluation(given, config)).to_json()

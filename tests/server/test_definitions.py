@@ -16,6 +16,16 @@ SCENARIO = {
     "evaluators": [{"type": "regex", "config": {"pattern": "table"}}],
     "tags": ["booking"],
 }
+WRONG_SCENARIO = {
+    "name": "Wrong",
+    "script": ["{{city}} and {{country}}"],
+    "cases": [{"name": "rome", "vars": {"town": "Rome"}}],
+    "evaluators": [
+        {"type": "regex", "config": {"patern": "x"}},
+        {"type": "latancy"},
+        {"type": "latency-budget", "config": {"maxMs": "fast"}},
+    ],
+}
 CONNECTOR = {"name": "Agent", "type": "http", "baseUrl": "http://127.0.0.1:9"}
 
 
@@ -61,7 +71,7 @@ class TestTheWayOfADefinition:
             "POST", "/api/evals", {"name": "x", "scenarioIds": ["nope"], "connectorIds": [connector["id"]]}
         )
         assert wrong.status == 422
-        assert 'there is no scenario "nope"' in wrong.error["message"]
+        assert wrong.error["message"] == 'scenarioIds: there is no scenario "nope".'
 
         used = await api("DELETE", f"/api/scenarios/{scenario['id']}")
         assert used.status == 409
@@ -88,6 +98,41 @@ class TestValidation:
         assert answer.status == 422
         assert answer.error["code"] == "invalid"
         assert answer.error["details"][0]["path"] == "evaluators[1].config.pattern"
+        assert answer.error["message"].startswith("evaluators[1].config.pattern: ")
+
+    async def test_tells_everything_that_is_wrong_at_once_and_each_with_its_path(self, api: Api) -> None:
+        answer = await api("POST", "/api/scenarios", WRONG_SCENARIO)
+        assert (answer.status, answer.error["code"]) == (422, "invalid")
+        assert [(one["path"], one["hint"]) for one in answer.error["details"]] == [
+            ("evaluators[0].config.pattern", ""),
+            ("evaluators[0].config.patern", "did you mean pattern?"),
+            ("evaluators[1].type", "did you mean latency or latency-budget?"),
+            ("evaluators[2].config.maxMs", ""),
+            ("script[0]", "its values are: town"),
+            ("script[0]", "its values are: town"),
+        ]
+        assert answer.error["details"][4]["message"] == 'case "rome": {{city}} has no value in this case'
+        assert answer.error["message"] == "evaluators[0].config.pattern: is missing (and 5 more)"
+
+    async def test_tells_every_wrong_key_of_a_connector(self, api: Api) -> None:
+        config = {"paht": "/x", "method": "BREW", "timeoutt": 1}
+        body = {"name": "x", "type": "http", "config": config, "headers": {"X-A": "${EVALSTUDIO_TOKEN}"}}
+        answer = await api("POST", "/api/connectors", {**body, "headers": {}})
+        paths = [one["path"] for one in answer.error["details"]]
+        assert sorted(paths) == ["baseUrl", "config.method", "config.paht", "config.timeoutt"]
+        refused = await api("POST", "/api/connectors", {**CONNECTOR, "headers": body["headers"]})
+        assert [one["path"] for one in refused.error["details"]] == ["headers.X-A"]
+
+    async def test_a_body_of_the_wrong_shape_is_told_with_hints_and_without_what_was_sent(
+        self, api: Api
+    ) -> None:
+        body = {**SCENARIO, "maxMesages": 3, "script": ["hi", 5], "cases": [{"vars": "s3cret"}]}
+        answer = await api("POST", "/api/scenarios", body)
+        details = {one["path"]: one for one in answer.error["details"]}
+        assert details["maxMesages"]["hint"].startswith("did you mean maxMessages")
+        assert details["script[1]"]["message"] == "expected text"
+        assert details["cases[0].vars"]["message"] == "expected named settings"
+        assert "s3cret" not in answer.text
 
     async def test_knows_no_unknown_evaluator_and_guesses_what_was_meant(self, api: Api) -> None:
         body = {**SCENARIO, "evaluators": [{"type": "regexp"}]}
@@ -112,7 +157,8 @@ class TestValidation:
     async def test_refuses_an_unknown_persona(self, api: Api) -> None:
         answer = await api("POST", "/api/scenarios", {**SCENARIO, "personaIds": ["nobody"]})
         assert answer.status == 422
-        assert answer.error["details"] == [] or "personaIds" in answer.error["message"]
+        assert answer.error["message"] == 'personaIds: there is no persona "nobody".'
+        assert answer.error["details"][0]["path"] == "personaIds"
 
     async def test_what_is_not_json_is_a_bad_request(self, api: Api) -> None:
         halves = [b'"\\ud800"', b'{"name": "\\ud800"}']

@@ -241,6 +241,18 @@ class TestFigures:
         assert by_scenario["breaks"]["passRateOfScored"]["rate"] is None
         assert len(await busy.found("/api/stats/connector")) == 1
         assert (await busy("GET", "/api/stats/nonsense")).status == 422
+        slowest = await busy.found("/api/stats/scenario?slowest=2")
+        assert len(slowest) == 2
+        assert slowest[0]["meanLatencyMs"] >= slowest[1]["meanLatencyMs"]
+
+        summary = await busy.found(f"/api/stats/executions/{started['id']}")
+        assert summary["counts"] == (await busy.found(f"/api/executions/{started['id']}"))["counts"]
+        assert summary["counts"]["standing"] == "fail"
+        assert (summary["passRateOfScored"], summary["passRateOfAttempted"]) == (scored, attempted)
+        assert summary["errorsByFault"] == {"agent": 2}
+        assert (summary["flaky"], summary["flakyRuns"]) == ([], 0)
+        assert await busy.found("/api/stats/flaky") == []
+        assert (await busy("GET", "/api/stats/executions/nowhere")).status == 404
 
         matrix = await busy.found(f"/api/stats/matrix?evalId={made['id']}")
         assert [row["scenarioName"] for row in matrix["rows"]] == ["breaks", "fails", "passes"]

@@ -9,6 +9,7 @@ import pytest
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 from evalstudio.project.entities import Execution, StoredScenario, now
+from evalstudio.reporting.statistics import group_of, summarize
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.errors import NotFound
 from evalstudio.storage.store import SqlStore
@@ -120,6 +121,8 @@ async def test_executions_are_listed_with_their_counts(store: SqlStore) -> None:
         "errored": 1,
         "cancelled": 1,
         "unasserted": 0,
+        "finished": 4,
+        "standing": "running",
     }
     assert rest.items[0].labels == {"branch": "main"}
     for filters, wanted in [
@@ -157,3 +160,22 @@ async def test_figures_count_errors_apart_and_say_how_many_they_cover(store: Sql
     assert [one.name for one in await store.tally("connector", Filters(since=now() + timedelta(1)))] == []
     empty = await queued(store, 0)
     assert (await store.tally_executions(Filters(execution_id=empty.id)))[0].mean_score is None
+
+
+async def test_runs_in_groups_come_to_the_same_as_one_by_one(store: SqlStore) -> None:
+    execution = await mixed(store)
+    other = await store.enqueue(
+        Execution(eval_id="e1"), [new_run(number, case=None) for number in range(1, 5)]
+    )
+    for one, outcome in zip(
+        await store.claim("w2", 4, 60, execution_id=other.id), ("pass", "pass", "fail", "error"), strict=True
+    ):
+        await store.finish(one.lease, ending(outcome))
+    for execution_id, flaky in ((execution.id, []), (other.id, [(4, 2, 1)])):
+        filters = Filters(execution_id=execution_id)
+        groups = await store.run_groups(filters)
+        summary = summarize(groups)
+        assert summary == summarize(map(group_of, (await store.runs(filters)).items))
+        assert summary.counts == (await store.execution(execution_id)).counts
+        assert [(one.runs, one.passed, one.failed) for one in summary.flaky] == flaky
+    assert len(await store.run_groups(Filters(execution_id=other.id))) == 3

@@ -8,8 +8,8 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { feed } from './api/events';
-import { keepFresh } from './api/live';
 import { queryClient } from './api/queries';
+import { keepFresh } from './api/updates';
 import { router } from './router';
 import { cssVariables, theme } from './shell/theme';
 

@@ -3,7 +3,7 @@
 // To add or fill a page: pages/<noun>/<Name>Page.tsx with a default export; read parameters with
 // getRouteApi('/scenarios/$scenarioId').useParams() and read data with the queries of api/queries.ts.
 // Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
-// no eval and no inline scripts (ajv compiles with eval; see parts/README.md).
+// no eval and no inline scripts (see parts/README.md).
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { PageError, PageMissing, PagePending } from './shell/PageStates';
 import { Shell } from './shell/Shell';
@@ -17,15 +17,17 @@ function page<const Path extends string>(path: Path, load: Page) {
 }
 
 /** What an execution page shows of its runs; kept in the address, so that it can be shared. */
-export const SHOWN = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
-export type Shown = (typeof SHOWN)[number];
+export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
+export type RunChoice = (typeof RUN_CHOICES)[number];
 
 const execution = createRoute({
   getParentRoute: () => root,
   path: '/executions/$executionId',
   component: lazyRouteComponent(() => import('./pages/execution/ExecutionPage')),
-  validateSearch: (search: Record<string, unknown>): { show?: Shown; text?: string; scenario?: string } => ({
-    show: SHOWN.find((shown) => shown === search.show && shown !== 'all'),
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { show?: RunChoice; text?: string; scenario?: string } => ({
+    show: RUN_CHOICES.find((choice) => choice === search.show && choice !== 'all'),
     text: typeof search.text === 'string' && search.text ? search.text : undefined,
     scenario: typeof search.scenario === 'string' ? search.scenario : undefined,
   }),

@@ -1,1 +1,1 @@
-"""Plumbing without product words: files, paths, schemas, JSON text, threads, retries, references."""
+"""Plumbing without product words: files, paths, schemas, JSON text, threads, locks, retries, references."""

@@ -1,4 +1,4 @@
-"""Threads for blocking functions, and async functions called from plain code.
+"""Threads for blocking functions, async functions called from plain code, and awaiting under a time limit.
 
 The threads are never joined: a function that hangs costs its thread, not the program's exit, and a new
 thread takes its place up to a limit.
@@ -90,3 +90,57 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+_GRACE_SECONDS = 1.0
+
+
+class TimeLimitExceeded(Exception):
+    """The work did not end in time. Unlike ``TimeoutError``, this never comes from the work itself."""
+
+
+class WorkAborted(Exception):
+    """The work cancelled itself or tried to exit the program; the message says which, without a subject."""
+
+
+async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Await under a time limit that holds even if the work swallows its cancellation.
+
+    What is awaited is a future beside the task, so that nobody has to wait for a task that will not end.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+    task = loop.create_task(_settle(work, outcome))
+    timer = loop.call_later(seconds, _expire, outcome, seconds)
+    try:
+        return await outcome
+    finally:
+        timer.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_GRACE_SECONDS)
+
+
+async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T]) -> None:
+    try:
+        value = await work
+    except asyncio.CancelledError:
+        _fail(outcome, WorkAborted("cancelled itself"))
+    except SystemExit as error:
+        # Let through, it would end the event loop and with it all other work.
+        _fail(outcome, WorkAborted(f"tried to exit the program ({error})"))
+    except Exception as error:
+        # A future takes no StopIteration: it would end the coroutine that awaits it.
+        _fail(outcome, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)
+    else:
+        if not outcome.done():
+            outcome.set_result(value)
+
+
+def _expire(outcome: asyncio.Future[Any], seconds: float) -> None:
+    _fail(outcome, TimeLimitExceeded(f"timed out after {seconds:g} s"))
+
+
+def _fail(outcome: asyncio.Future[Any], error: Exception) -> None:
+    if not outcome.done():
+        outcome.set_exception(error)

@@ -1,4 +1,4 @@
-"""Where two JSON values first differ, exactly or as far as the expected one goes, and how that is shown."""
+"""Where two JSON values first differ, exactly or as far as the expected one goes, and how to write that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from .json_text import json_text
 from .paths import MISSING
+from .text import cut
 
 Match = Literal["subset", "exact"]
 Path = tuple[str | int, ...]
@@ -25,7 +26,7 @@ class Difference:
     actual: Any
 
     def __str__(self) -> str:
-        return f"expected {shown(self.expected)}, got {shown(self.actual)}"
+        return f"expected {value_text(self.expected)}, got {value_text(self.actual)}"
 
 
 def first_difference(expected: Any, actual: Any, match: Match, path: Path = ()) -> Difference | None:
@@ -39,8 +40,8 @@ def first_difference(expected: Any, actual: Any, match: Match, path: Path = ()) 
         pairs = _by_place(cast(Sequence[Any], expected), cast(Sequence[Any], actual))
     else:
         return None if _same(expected, actual) else Difference(path, expected, actual)
-    for key, wanted, found in pairs:
-        if difference := first_difference(wanted, found, match, (*path, key)):
+    for key, expected_item, actual_item in pairs:
+        if difference := first_difference(expected_item, actual_item, match, (*path, key)):
             return difference
     return None
 
@@ -48,18 +49,18 @@ def first_difference(expected: Any, actual: Any, match: Match, path: Path = ()) 
 def _by_key(
     expected: Mapping[str, Any], actual: Mapping[str, Any], match: Match
 ) -> Iterator[tuple[str, Any, Any]]:
-    for key, wanted in expected.items():
-        yield key, wanted, actual.get(key, MISSING)
+    for key, item in expected.items():
+        yield key, item, actual.get(key, MISSING)
     if match == "exact":
-        for key, found in actual.items():
+        for key, item in actual.items():
             if key not in expected:
-                yield key, MISSING, found
+                yield key, MISSING, item
 
 
 def _by_place(expected: Sequence[Any], actual: Sequence[Any]) -> Iterator[tuple[int, Any, Any]]:
     for place in range(max(len(expected), len(actual))):
-        wanted = expected[place] if place < len(expected) else MISSING
-        yield place, wanted, actual[place] if place < len(actual) else MISSING
+        item = expected[place] if place < len(expected) else MISSING
+        yield place, item, actual[place] if place < len(actual) else MISSING
 
 
 def _same(expected: Any, actual: Any) -> bool:
@@ -71,12 +72,11 @@ def _same(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as JSON, cut to what a reason can hold."""
     if value is MISSING:
         return "nothing"
-    text = json_text(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    return cut(json_text(value), _LONGEST_SHOWN)
 
 
 def same_start(one: bytes | str, other: bytes | str) -> int:
@@ -89,9 +89,3 @@ def same_start(one: bytes | str, other: bytes | str) -> int:
         else:
             high = middle - 1
     return low
-
-
-def excerpt(text: str, most: int = 80) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: most * 2].split())
-    return line if len(line) <= most and len(text) <= most * 2 else line[: most - 1] + "…"

@@ -1,89 +1,51 @@
-"""Files a person writes, JSON or YAML, read into plain data with the file and line in every error."""
+"""Files a person writes, YAML or JSON, read one way, with the file and line of every part."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, cast
 
-_YAML = (".yaml", ".yml")
+from .located import Located, parse_json, parse_yaml
+from .problems import InvalidInput
 
-
-class ConfigError(ValueError):
-    """A file that cannot be used as it is; the message says which, where and why."""
+MOST_BYTES = 20_000_000
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """The file's top-level object."""
-    text = _read_text(path)
+def read_mapping(path: Path) -> Located:
+    """A file that holds one object with named settings."""
+    documents = read_file(path)
+    if len(documents) > 1:
+        raise InvalidInput.at(documents[1].at(), "expected one document, found another")
+    data: object = documents[0].data if documents else None
+    if not isinstance(data, dict):
+        kind = "nothing" if data is None else "a list" if isinstance(data, list) else "a single value"
+        raise InvalidInput.at(path, f"expected an object with named settings, found {kind}")
+    return documents[0]
+
+
+def read_file(path: Path) -> list[Located]:
+    """The documents of a file."""
+    return parse_text(read_text(path), str(path), is_json=path.suffix.lower() == ".json")
+
+
+def parse_text(text: str, path: str, *, is_json: bool) -> list[Located]:
+    """The documents in a text. JSON is read as JSON: YAML would misread some of it."""
+    return [parse_json(text, path)] if is_json else parse_yaml(text, path)
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """A file as text, if it is not larger than it should be."""
     try:
-        value = _from_yaml(path, text) if path.suffix.lower() in _YAML else _from_json(path, text)
-    except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply") from None
-    if not isinstance(value, dict):
-        found = "nothing" if value is None else f"a {type(value).__name__}"
-        raise ConfigError(f"{path}: expected an object with named settings, found {found}")
-    return cast(dict[str, Any], value)
-
-
-def _read_text(path: Path) -> str:
-    try:
+        if path.stat().st_size > most:
+            raise InvalidInput.at(
+                path,
+                f"is larger than {most // 1_000_000} MB",
+                "keep many cases in a CSV or JSONL file",
+            )
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
+        raise InvalidInput.at(path, "no such file") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: not UTF-8 text") from None
+        raise InvalidInput.at(f"{path}:{line}", "not UTF-8 text") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _from_json(path: Path, text: str) -> object:
-    try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
-    except json.JSONDecodeError as error:
-        message = "the file is empty" if not text.strip() else error.msg
-        raise ConfigError(f"{path}:{error.lineno}:{error.colno}: not valid JSON: {message}") from None
-    except _Repeated as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-class _Repeated(Exception):
-    def __init__(self, key: object) -> None:
-        super().__init__(f'the key "{key}" is given twice in one object')
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _Repeated(key)
-        found[key] = value
-    return found
-
-
-def _from_yaml(path: Path, text: str) -> object:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Refuses what plain YAML silently drops: the first of two equal keys."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            seen: set[str] = set()
-            for key, _ in node.value:
-                name = key.value if isinstance(key, yaml.ScalarNode) else None
-                if name is not None and name != "<<" and name in seen:
-                    raise yaml.MarkedYAMLError(
-                        problem=str(_Repeated(name)), problem_mark=cast(Any, key.start_mark)
-                    )
-                seen.add(name or "")
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(text, Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise ConfigError(f"{path}{where}: not valid YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+        raise InvalidInput.at(path, f"cannot be read ({error.strerror})") from None

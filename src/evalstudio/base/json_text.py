@@ -43,7 +43,7 @@ def json_line(result: HasJson | Mapping[str, Any]) -> bytes:
 
 def clean_text(text: str) -> str:
     """Text without what databases refuse: NUL and halves of surrogate pairs."""
-    return _whole(text.replace("\x00", "\ufffd") if "\x00" in text else text)
+    return whole_text(text.replace("\x00", "\ufffd") if "\x00" in text else text)
 
 
 def _plain(value: object) -> object:
@@ -81,7 +81,7 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple | AnySet):
         return [_clean(item, depth + 1) for item in cast(Sequence[Any], value) if not callable(item)]
     if isinstance(value, str):
-        return _whole(value)
+        return whole_text(value)
     if isinstance(value, datetime):
         return _iso(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -92,12 +92,12 @@ def _clean(value: Any, depth: int) -> Any:
 
 def _key(key: object) -> str:
     if isinstance(key, str):
-        return _whole(key)
-    return json_text(key) if key is None or isinstance(key, bool | int | float) else _whole(str(key))
+        return whole_text(key)
+    return json_text(key) if key is None or isinstance(key, bool | int | float) else whole_text(str(key))
 
 
-def _whole(text: str) -> str:
-    """Text with the halves of surrogate pairs replaced, which no encoding can hold."""
+def whole_text(text: str) -> str:
+    """Text with the halves of surrogate pairs joined or replaced: alone they cannot be stored or sent."""
     if text.isascii():
         return text
     try:

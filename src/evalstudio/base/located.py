@@ -12,9 +12,8 @@ from typing import Any, NoReturn, cast
 
 import yaml
 
-from .files import ConfigError
+from .problems import FieldPath, InvalidInput, Problem
 
-Place = tuple[str | int, ...]
 MOST_PARTS = 500_000
 DEEPEST = 100
 _LARGEST = 2**63
@@ -26,36 +25,40 @@ class Located:
 
     path: str
     data: Any
-    lines: Mapping[Place, int] = field(default_factory=dict[Place, int], repr=False)
-    root: Place = ()
+    lines: Mapping[FieldPath, int] = field(default_factory=dict[FieldPath, int], repr=False)
+    root: FieldPath = ()
 
-    def at(self, place: Place = ()) -> str:
-        """``file:line`` of a place, or of the nearest part around it."""
-        whole = self.root + place
+    def at(self, path: FieldPath = ()) -> str:
+        """``file:line`` of a part, or of the nearest part around it."""
+        whole = self.root + path
         while whole and whole not in self.lines:
             whole = whole[:-1]
         line = self.lines.get(whole)
         return f"{self.path}:{line}" if line else self.path
 
-    def part(self, place: Place) -> Located:
-        """One part of the data, its places counted from there."""
+    def part(self, path: FieldPath) -> Located:
+        """One part of the data, its paths counted from there."""
         data = self.data
-        for step in place:
+        for step in path:
             data = data[step]
-        return replace(self, data=data, root=self.root + place)
+        return replace(self, data=data, root=self.root + path)
+
+    def placed(self, problem: Problem) -> Problem:
+        """A problem with the line its path stands on."""
+        return problem if problem.place else replace(problem, place=self.at(problem.path))
 
 
 def checked(value: Any, where: str) -> Any:
     """A plain value, if it is one that can be kept as it is."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(f"{where}: a number must be finite")
+        raise InvalidInput.at(where, "a number must be finite")
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-        raise ConfigError(f"{where}: this number is too large to be kept exactly; put it in quotes")
+        raise InvalidInput.at(where, "this number is too large to be kept exactly", "put it in quotes")
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ConfigError(f"{where}: holds half of a surrogate pair, which is not text") from None
+            raise InvalidInput.at(where, "holds half of a surrogate pair, which is not text") from None
     return value
 
 
@@ -71,11 +74,11 @@ def parse_json(text: str, path: str, *, first_line: int = 1) -> Located:
     except json.JSONDecodeError as error:
         message = "the file is empty" if not text.strip() else error.msg
         place = f"{path}:{error.lineno + first_line - 1}:{error.colno}"
-        raise ConfigError(f"{place}: not valid JSON: {message}") from None
+        raise InvalidInput.at(place, f"not valid JSON: {message}") from None
     except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply") from None
+        raise InvalidInput.at(path, "nested too deeply") from None
     except ValueError as error:
-        raise ConfigError(f"{path}:{first_line}: not valid JSON: {error}") from None
+        raise InvalidInput.at(f"{path}:{first_line}", f"not valid JSON: {error}") from None
     walk = _Walk(text, path, first_line)
     walk.value(walk.after_space(0), data, ())
     return Located(path, data, walk.lines)
@@ -89,25 +92,25 @@ class _Walk:
     """Goes through a text that is known to be JSON and notes the line of every part."""
 
     def __init__(self, text: str, path: str, first_line: int) -> None:
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[FieldPath, int] = {}
         self._text, self._path, self._first = text, path, first_line
-        self._breaks = [found.start() for found in re.finditer("\n", text)]
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
 
-    def value(self, at: int, data: Any, place: Place) -> int:
+    def value(self, at: int, data: Any, path: FieldPath) -> int:
         """Note the value that begins here; answers where it ends."""
-        if len(place) > DEEPEST:
-            raise ConfigError(f"{self._where(at)}: nested too deeply")
-        self.lines[place] = self._line(at)
+        if len(path) > DEEPEST:
+            raise InvalidInput.at(self._where(at), "nested too deeply")
+        self.lines[path] = self._line(at)
         if len(self.lines) > MOST_PARTS:
-            raise ConfigError(f"{self._path}: holds more than {MOST_PARTS:,} values")
+            raise InvalidInput.at(self._path, f"holds more than {MOST_PARTS:,} values")
         if isinstance(data, dict):
             fields = cast(dict[str, Any], data)
             seen: set[str] = set()
-            return self._items(at, "}", lambda at: self._field(at, fields, place, seen))
+            return self._items(at, "}", lambda at: self._field(at, fields, path, seen))
         if isinstance(data, list):
             items = cast(list[Any], data)
             count = iter(range(len(items)))
-            return self._items(at, "]", lambda at: self._item(at, items, place, next(count)))
+            return self._items(at, "]", lambda at: self._item(at, items, path, next(count)))
         checked(data, self._where(at))
         return self._end(_STRING if isinstance(data, str) else _PLAIN, at)
 
@@ -119,27 +122,27 @@ class _Walk:
                 at = self.after_space(at + 1)
         return at + 1
 
-    def _field(self, at: int, fields: dict[str, Any], place: Place, seen: set[str]) -> int:
+    def _field(self, at: int, fields: dict[str, Any], path: FieldPath, seen: set[str]) -> int:
         line, end = self._line(at), self._end(_STRING, at)
         key: str = json.loads(self._text[at:end])
         if key in seen:
-            raise ConfigError(f'{self._where(at)}: the key "{key}" is given twice')
+            raise InvalidInput.at(self._where(at), f'the key "{key}" is given twice')
         seen.add(checked(key, self._where(at)))
         colon = self.after_space(end)
-        end = self.value(self.after_space(colon + 1), fields[key], (*place, key))
-        self.lines[*place, key] = line
+        end = self.value(self.after_space(colon + 1), fields[key], (*path, key))
+        self.lines[*path, key] = line
         return end
 
-    def _item(self, at: int, items: list[Any], place: Place, number: int) -> int:
-        return self.value(at, items[number], (*place, number))
+    def _item(self, at: int, items: list[Any], path: FieldPath, number: int) -> int:
+        return self.value(at, items[number], (*path, number))
 
     def after_space(self, at: int) -> int:
         return self._end(_SPACE, at)
 
     def _end(self, pattern: re.Pattern[str], at: int) -> int:
-        found = pattern.match(self._text, at)
-        assert found is not None, "the text was read as JSON before"
-        return found.end()
+        match = pattern.match(self._text, at)
+        assert match is not None, "the text was read as JSON before"
+        return match.end()
 
     def _line(self, at: int) -> int:
         return self._first + bisect_right(self._breaks, at - 1)
@@ -163,30 +166,31 @@ PLAIN: dict[str, re.Pattern[str]] = {
 
 def parse_yaml(text: str, path: str) -> list[Located]:
     """The documents of a YAML text; empty ones are left out."""
-    if found := _FORBIDDEN.search(text):
-        line = text.count("\n", 0, found.start()) + 1
-        code = f"{ord(found[0]):04x}"
-        raise ConfigError(f'{path}:{line}: holds the character U+{code.upper()}; write it as "\\u{code}"')
+    if character := _FORBIDDEN.search(text):
+        line = text.count("\n", 0, character.start()) + 1
+        code = f"{ord(character[0]):04x}"
+        message, hint = f"holds the character U+{code.upper()}", f'write it as "\\u{code}"'
+        raise InvalidInput.at(f"{path}:{line}", message, hint)
     try:
         documents = list(_Builder(path, _yaml.parse(text, _PARSER)).documents())
-    except ConfigError:
+    except InvalidInput:
         raise
     except yaml.MarkedYAMLError as error:
-        raise ConfigError(_explained(error, text, path)) from None
+        raise _explained(error, text, path) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+        raise InvalidInput.at(path, f"not valid YAML: {error}") from None
     return [located for located in documents if located.data is not None]
 
 
-def _explained(error: yaml.MarkedYAMLError, text: str, path: str) -> str:
+def _explained(error: yaml.MarkedYAMLError, text: str, path: str) -> InvalidInput:
     mark = error.problem_mark or error.context_mark
     if mark is None:
-        return f"{path}: not valid YAML: {error.problem or error.context}"
+        return InvalidInput.at(path, f"not valid YAML: {error.problem or error.context}")
     lines = text.split("\n")
     line = lines[mark.line] if mark.line < len(lines) else ""
     indent = line[: len(line) - len(line.lstrip())]
     message = "indent with spaces, not with tabs" if "\t" in indent else error.problem or error.context
-    return f"{path}:{mark.line + 1}:{mark.column + 1}: not valid YAML: {message}"
+    return InvalidInput.at(f"{path}:{mark.line + 1}:{mark.column + 1}", f"not valid YAML: {message}")
 
 
 @dataclass(slots=True)
@@ -195,7 +199,7 @@ class _Builder:
 
     path: str
     events: Iterator[Any]
-    lines: dict[Place, int] = field(default_factory=dict[Place, int])
+    lines: dict[FieldPath, int] = field(default_factory=dict[FieldPath, int])
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     parts: int = 0
 
@@ -206,18 +210,18 @@ class _Builder:
                 data = self.value(next(self.events), ())
                 yield Located(self.path, data, self.lines)
 
-    def value(self, event: Any, place: Place) -> Any:
-        self.lines[place] = event.start_mark.line + 1
-        if len(place) > DEEPEST:
-            raise ConfigError(f"{self._where(event)}: nested too deeply")
+    def value(self, event: Any, path: FieldPath) -> Any:
+        self.lines[path] = event.start_mark.line + 1
+        if len(path) > DEEPEST:
+            raise InvalidInput.at(self._where(event), "nested too deeply")
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         before = self.parts
         self._count(1)
         if isinstance(event, yaml.MappingStartEvent):
-            data: Any = self._mapping(place)
+            data: Any = self._mapping(path)
         elif isinstance(event, yaml.SequenceStartEvent):
-            data = self._sequence(place)
+            data = self._sequence(path)
         else:
             data = self._scalar(event)
         if event.anchor:
@@ -228,50 +232,50 @@ class _Builder:
         # Aliases of aliases can make a small file stand for an endless one.
         self.parts += parts
         if self.parts > MOST_PARTS:
-            raise ConfigError(f"{self.path}: stands for more than {MOST_PARTS:,} values")
+            raise InvalidInput.at(self.path, f"stands for more than {MOST_PARTS:,} values")
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self.anchors:
-            raise ConfigError(f"{self._where(event)}: *{event.anchor} has no &{event.anchor} before it")
+            raise InvalidInput.at(self._where(event), f"*{event.anchor} has no &{event.anchor} before it")
         data, parts = self.anchors[event.anchor]
         self._count(parts)
         return data
 
-    def _sequence(self, place: Place) -> list[Any]:
-        found: list[Any] = []
+    def _sequence(self, path: FieldPath) -> list[Any]:
+        items: list[Any] = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            found.append(self.value(event, (*place, len(found))))
-        return found
+            items.append(self.value(event, (*path, len(items))))
+        return items
 
-    def _mapping(self, place: Place) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _mapping(self, path: FieldPath) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key, line = self._key(event), event.start_mark.line + 1
-            if key in found:
-                raise ConfigError(f'{self.path}:{line}: the key "{key}" is given twice')
-            value = self.value(next(self.events), (*place, key))
+            if key in fields:
+                raise InvalidInput.at(self._where(event), f'the key "{key}" is given twice')
+            value = self.value(next(self.events), (*path, key))
             if key == "<<" and not event.style:
                 merged = self._merged(event, value)
             else:
-                found[key] = value
-            self.lines[*place, key] = line
-        return {**merged, **found}
+                fields[key] = value
+            self.lines[*path, key] = line
+        return {**merged, **fields}
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):
-            raise ConfigError(f"{self._where(event)}: a key must be a plain word")
+            raise InvalidInput.at(self._where(event), "a key must be a plain word")
         return checked(event.value, self._where(event))
 
     def _merged(self, event: Any, value: Any) -> dict[str, Any]:
         """``<<: *base`` brings the keys of another mapping, or of several, the first of them winning."""
         sources = cast(list[Any], value if isinstance(value, list) else [value])
-        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         for source in reversed(sources):
             if not isinstance(source, dict):
-                raise ConfigError(f"{self._where(event)}: << takes a mapping or a list of them")
-            found |= cast(dict[str, Any], source)
-        return found
+                raise InvalidInput.at(self._where(event), "<< takes a mapping or a list of them")
+            merged |= cast(dict[str, Any], source)
+        return merged
 
     def _scalar(self, event: Any) -> Any:
         tag: str | None = event.tag
@@ -279,11 +283,10 @@ class _Builder:
             plain = not event.style and event.implicit[0]
             tag = _TAG + _plain_kind(event.value) if plain else _TAG + "str"
         try:
-            return checked(_read(tag, event.value), self._where(event))
-        except ConfigError:
-            raise
+            value = _read(tag, event.value)
         except ValueError as error:
-            raise ConfigError(f"{self._where(event)}: {error}") from None
+            raise InvalidInput.at(self._where(event), str(error)) from None
+        return checked(value, self._where(event))
 
     def _where(self, event: Any) -> str:
         return f"{self.path}:{event.start_mark.line + 1}"

@@ -1,4 +1,8 @@
-"""Paths into nested data: ``context.order[0].id``, over dicts, lists and models alike."""
+"""Paths into nested data: ``choices[0].message``, ``order["the id"]``, ``items[-1]``, ``items.0``.
+
+One syntax for dicts, lists and models alike. A path is read once and followed often; nothing raises while
+following, whatever shape the data has.
+"""
 
 from __future__ import annotations
 
@@ -6,50 +10,94 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 MISSING: Any = object()
+Steps = tuple[str | int, ...]
 
-_BRACKET = re.compile(r"\[(\d+|\"[^\"]*\"|'[^']*')\]")
+_STEP = re.compile(r"""\.?([^.\[\]"']+)|\.?\[(-?\d+)\]|\.?\["([^"]*)"\]|\.?\['([^']*)'\]""")
+_INDEX = re.compile(r"-?\d{1,18}")
+_ROOT = re.compile(r"\A\s*\$(?=[.\[]|\s*\Z)")
 
 
 @lru_cache(maxsize=1024)
-def split_path(path: str) -> tuple[str, ...]:
-    """``a.b[0]`` as ``("a", "b", "0")``."""
-    dotted = _BRACKET.sub(lambda found: "." + found[1].strip("\"'"), path)
-    return tuple(part for part in dotted.split(".") if part)
+def read_path(text: str) -> Steps:
+    """The steps of a path; ``ValueError`` says where it cannot be read."""
+    rest = _ROOT.sub("", text).strip()
+    steps: list[str | int] = []
+    place = 0
+    while place < len(rest):
+        match = _STEP.match(rest, place)
+        if match is None:
+            raise ValueError(f'"{text}" is not a path such as choices[0].message: stuck at "{rest[place:]}"')
+        name, index, *quoted = match.groups()
+        key = next((part for part in (name, *quoted) if part is not None), "")
+        steps.append(key if index is None else int(index))
+        place = match.end()
+    return tuple(steps)
 
 
-def lookup(value: Any, parts: Sequence[str]) -> Any:
-    """Follow the parts into the value; ``MISSING`` where the way ends."""
-    for part in parts:
-        value = _step(value, part)
+def _checked(text: str) -> str:
+    read_path(text)
+    return text
+
+
+PathText = Annotated[str, AfterValidator(_checked)]
+
+
+def lookup(value: Any, path: str) -> Any:
+    """What is at a path, a key written exactly like it first; ``MISSING`` where there is nothing."""
+    if path and isinstance(value, Mapping) and path in value:
+        return cast(Mapping[str, Any], value)[path]
+    try:
+        return follow(value, read_path(path))
+    except ValueError:
+        return MISSING
+
+
+def follow(value: Any, steps: Sequence[str | int]) -> Any:
+    """What is at the end of the steps; ``MISSING`` where the way ends before."""
+    for step in steps:
+        value = _step(value, step)
         if value is MISSING:
             return MISSING
     return value
 
 
-def _step(value: Any, part: str) -> Any:
+def _step(value: Any, step: str | int) -> Any:
     if isinstance(value, Mapping):
-        return cast(Mapping[str, Any], value).get(part, MISSING)
+        return cast(Mapping[str, Any], value).get(str(step), MISSING)
     if isinstance(value, list | tuple):
         items = cast(Sequence[Any], value)
-        return items[int(part)] if part.isdecimal() and int(part) < len(items) else MISSING
+        if isinstance(step, str) and not _INDEX.fullmatch(step):
+            return MISSING
+        place = int(step)
+        return items[place] if -len(items) <= place < len(items) else MISSING
     if isinstance(value, BaseModel):
-        return _field(value, part)
+        return _field(value, str(step))
     if is_dataclass(value):
-        return getattr(value, _snake(part), MISSING)
+        return getattr(value, _snake(str(step)), MISSING)
     return MISSING
 
 
-def _field(model: BaseModel, part: str) -> Any:
-    if model.model_extra and part in model.model_extra:
-        return model.model_extra[part]
-    name = part if part in type(model).model_fields else _snake(part)
+def _field(model: BaseModel, name: str) -> Any:
+    if model.model_extra and name in model.model_extra:
+        return model.model_extra[name]
+    name = name if name in type(model).model_fields else _snake(name)
     return getattr(model, name) if name in type(model).model_fields else MISSING
 
 
-def _snake(part: str) -> str:
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", part).lower()
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of an object; none where it is something else."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def items_of(value: Any) -> list[Any] | None:
+    """The items of a list, if it is one."""
+    return cast(list[Any], value) if isinstance(value, list) else None

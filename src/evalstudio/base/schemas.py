@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any, cast
 
 import jsonschema_rs
+
+from .problems import Problem
 
 Schema = dict[str, Any]
 
@@ -24,10 +27,10 @@ _Referencing = cast(type[Exception], jsonschema_rs.ReferencingError)
 
 def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
     """A validator for the schema. Remote references are refused here, before any use."""
-    given: Any = schema if isinstance(schema, bool) else dict(schema)
+    document: Any = schema if isinstance(schema, bool) else dict(schema)
     try:
         return jsonschema_rs.validator_for(
-            given,
+            document,
             retriever=_refuse,
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
         )
@@ -40,30 +43,17 @@ def _refuse(uri: str) -> Any:
     raise ValueError(f"reference {uri} points outside the schema, and schemas are never fetched")
 
 
-def problems(validator: jsonschema_rs.Validator, value: Any, most: int = 5) -> list[tuple[str, str]]:
-    """Where and how a value breaks the schema: (path, message) pairs."""
-    found: list[tuple[str, str]] = []
-    for error in validator.iter_errors(value):
-        found.append((path_text(error.instance_path), error.message))
-        if len(found) == most:
-            break
-    return found
-
-
-def path_text(parts: list[str | int] | tuple[str | int, ...]) -> str:
-    """``("rules", 0, "tool")`` as ``rules[0].tool``."""
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+def problems(validator: jsonschema_rs.Validator, value: Any, most: int = 5) -> list[Problem]:
+    """Where and how a value breaks the schema."""
+    errors = islice(validator.iter_errors(value), most)
+    return [Problem(error.message, tuple(error.instance_path)) for error in errors]
 
 
 def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """A copy of the value in which missing properties have their schema's defaults."""
     if not isinstance(value, Mapping):
         return deepcopy(value)
-    given = cast(Mapping[str, Any], value)
-    filled: dict[str, Any] = {key: deepcopy(item) for key, item in given.items()}
+    filled: dict[str, Any] = {key: deepcopy(item) for key, item in cast(Mapping[str, Any], value).items()}
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return filled

@@ -25,15 +25,12 @@ def main() -> None:
 
 def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..cassettes import CassetteError
     from ..client.asynchronous import ServerError
-    from ..configs import InvalidConfig
     from ..llm.settings import ModelError
     from ..plugins import PluginError
-    from ..project.secrets import SecretError
-    from ..project.validation import InvalidDefinition
     from ..storage.errors import InvalidCursor, StorageError
 
-    mistakes = ConfigError | InvalidConfig | InvalidCursor | InvalidDefinition | PluginError | SecretError
-    return isinstance(error, mistakes | CassetteError | ModelError | ServerError | StorageError)
+    refused = InvalidInput | InvalidCursor | PluginError | CassetteError
+    return isinstance(error, refused | ModelError | ServerError | StorageError)

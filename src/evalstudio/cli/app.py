@@ -49,8 +49,8 @@ app.add_typer(db.app, name="db")
 app.command("schema")(files.schema)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from ..version import __version__
 
         typer.echo(f"evalstudio {__version__}")

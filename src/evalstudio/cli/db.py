@@ -99,7 +99,7 @@ def _storage(config: Path | None) -> tuple[StorageSettings, Path]:
 
 def place_of(settings: StorageSettings, folder: Path) -> str:
     """Where the database is, without what opens it."""
-    from ..connectors.secrets import shown_address
+    from ..base.addresses import shown_address
     from ..storage.opening import sqlite_path
 
     if settings.type == "sqlite":

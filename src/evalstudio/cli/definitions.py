@@ -1,155 +1,260 @@
-"""What the commands of personas, scenarios, connectors and evals share: reading, showing, keeping."""
+"""The commands all kinds of definitions have alike: list, show, create, update, delete."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .output import fail, print_json, print_table, printable
-from .project import confirm, project_at, run_async
+from .output import fail, print_json, print_table, printable, warn
+from .project import (
+    ConfigOption,
+    JsonOption,
+    Project,
+    YesOption,
+    confirm,
+    parameter,
+    parameters_of,
+    project_at,
+    run_async,
+    with_parameters,
+    with_server,
+)
 
 if TYPE_CHECKING:
     from ..base.located import Located
-    from ..project.documents import DefinitionKind, Document
+    from ..project.changes import ProjectState
+    from ..project.documents import AnyStored, DefinitionKind
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
 FileOption = Annotated[
     str | None,
     typer.Option("--file", "-f", metavar="PATH", help="YAML or JSON with its fields; - reads stdin."),
 ]
-NewNameOption = Annotated[str | None, typer.Option("--name", help="Its name.")]
-HeaderOption = Annotated[
-    list[str] | None,
-    typer.Option("--header", metavar="'NAME: VALUE'", help="Sent to the agent; may be repeated."),
-]
 
 Row = Callable[[Mapping[str, Any]], Sequence[str]]
 _NOT_FIELDS = ("kind", "$schema")
 
 
-def print_list(
+@dataclass(frozen=True, slots=True)
+class FieldOption:
+    """An option of ``create`` and ``update`` that sets one field; ``read`` turns its text into a value."""
+
+    flag: str
+    field: str
+    help: str
+    type: Any = str
+    metavar: str | None = None
+    read: Callable[[Any], Any] = lambda typed: typed
+
+    @property
+    def name(self) -> str:
+        return self.flag.strip("-").replace("-", "_")
+
+    @property
+    def annotation(self) -> Any:
+        return Annotated[self.type | None, typer.Option(self.flag, metavar=self.metavar, help=self.help)]
+
+
+def definition_app(
+    kind: DefinitionKind,
+    noun: str,
+    *,
+    help: str,  # noqa: A002 - as typer calls it
+    deleting: str,
+    columns: Sequence[str],
+    row: Row,
+    options: Sequence[FieldOption],
+) -> typer.Typer:
+    """The commands of one kind; ``noun`` has its article, ``row`` makes a line of the list."""
+    app = typer.Typer(no_args_is_help=True, help=help)
+    fields_of = [FieldOption("--name", "name", "Its name."), *options]
+    masked = ", secrets masked" if kind in ("persona", "connector") else ""
+
+    @app.command("list", help=f"List the {kind}s.")
+    @with_server
+    def list_all(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+        run_async(_print_list(kind, config, as_json, columns, row))
+
+    @app.command("show", help=f"Show {noun} as YAML{masked}.")
+    @with_server
+    def show(target: NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+        run_async(_print_one(kind, target, config, as_json))
+
+    @app.command("create", help=f"Make {noun}, from options or a file.")
+    @with_server
+    @_with_fields(fields_of)
+    def create(
+        fields: dict[str, Any],
+        file: FileOption = None,
+        config: ConfigOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        run_async(_save(kind, None, _read_fields(kind, file, fields), config, as_json))
+
+    @app.command("update", help=f"Change the given fields of {noun}; the others stay.")
+    @with_server
+    @_with_fields(fields_of)
+    def update(
+        target: NameArgument,
+        fields: dict[str, Any],
+        file: FileOption = None,
+        config: ConfigOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        run_async(_save(kind, target, _read_fields(kind, file, fields), config, as_json))
+
+    @app.command("delete", help=deleting)
+    @with_server
+    def delete(
+        target: NameArgument,
+        yes: YesOption = False,
+        config: ConfigOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        run_async(_delete(kind, target, config, as_json, yes))
+
+    _ = list_all, show, create, update, delete
+    return app
+
+
+def _with_fields(options: Sequence[FieldOption]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with one option for each field, in place of its parameter ``fields``."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**values: Any) -> None:
+            typed = {option: values.pop(option.name) for option in options}
+            fields = {one.field: one.read(value) for one, value in typed.items() if value not in (None, [])}
+            command(fields=fields, **values)
+
+        known = parameters_of(command)
+        place = [one.name for one in known].index("fields")
+        added = [parameter(option.name, option.annotation) for option in options]
+        return with_parameters(call, [*known[:place], *added, *known[place + 1 :]])
+
+    return decorate
+
+
+async def _print_list(
     kind: DefinitionKind, config: Path | None, as_json: bool, columns: Sequence[str], row: Row
 ) -> None:
-    """All definitions of a kind, by name."""
-
-    async def work() -> None:
-        from ..execution.definitions import load_project_state
-
-        async with project_at(config) as project:
-            project_state = await load_project_state(project.records)
-        found = sorted((d for d in project_state.documents.values() if d.kind == kind), key=lambda d: d.key)
-        if as_json:
-            print_json([stored_json(kind, project_state.entity(document.key)) for document in found])
-        elif not found:
-            typer.echo(f'No {kind}s yet. Define some in a file and run "evalstudio apply FILE".')
-        else:
-            print_table(f"{kind.title()}s", columns, [row(document.body) for document in found])
-
-    run_async(work())
+    async with project_at(config) as project:
+        state = await _state(project)
+    documents = sorted((d for d in state.documents.values() if d.kind == kind), key=lambda d: d.key)
+    if as_json:
+        print_json([_json(state.entity(document.key)) for document in documents])
+    elif not documents:
+        typer.echo(f'No {kind}s yet. Define some in a file and run "evalstudio apply FILE".')
+    else:
+        print_table(f"{kind.title()}s", columns, [row(document.body) for document in documents])
 
 
-def print_one(kind: DefinitionKind, name: str, config: Path | None, as_json: bool) -> None:
+async def _print_one(kind: DefinitionKind, name: str, config: Path | None, as_json: bool) -> None:
     """One definition as the file it could be, secrets masked."""
-
-    async def work() -> None:
-        from ..execution.definitions import find, load_project_state
-
-        async with project_at(config) as project:
-            project_state = await load_project_state(project.records)
-        document = find(project_state, kind, name)
-        if as_json:
-            print_json(stored_json(kind, project_state.entity(document.key)))
-        else:
-            typer.echo(yaml_of(document), nl=False)
-
-    run_async(work())
-
-
-def yaml_of(document: Document) -> str:
+    from ..execution.definitions import find
     from ..project.documents import to_yaml
 
-    return printable(to_yaml({"kind": document.kind, **document.shown().body}))
+    async with project_at(config) as project:
+        state = await _state(project)
+    document = find(state, kind, name)
+    if as_json:
+        print_json(_json(state.entity(document.key)))
+    else:
+        typer.echo(printable(to_yaml({"kind": kind, **document.shown().body})), nl=False)
 
 
-def stored_json(kind: DefinitionKind, entity: Any) -> dict[str, Any]:
+async def _save(
+    kind: DefinitionKind, name: str | None, fields: Located, config: Path | None, as_json: bool
+) -> None:
+    """Make a definition, or change the one of this name."""
+    from ..execution.definitions import find, read_definition, with_fields
+
+    if name is not None and not fields.data:
+        raise fail("nothing to change: give --file or an option")
+    async with project_at(config) as project:
+        state = await _state(project)
+        if name is None:
+            saved = await project.create(kind, read_definition(state, kind, fields), fields)
+        else:
+            document = find(state, kind, name)
+            definition = read_definition(state, kind, with_fields(document, fields))
+            saved = await project.update(kind, state.entity(document.key), definition, fields)
+            _warn_of_dropped_secrets(definition, saved)
+    verb = "Made" if name is None else "Changed"
+    print_json(_json(saved)) if as_json else typer.echo(f'{verb} the {kind} "{saved.name}".')
+
+
+def _warn_of_dropped_secrets(sent: AnyStored, saved: AnyStored) -> None:
+    from ..base.problems import path_text
+    from ..project.secrets import MASK, secrets_in
+
+    left = dict(secrets_in(saved.model_dump(by_alias=True)))
+    sent_secrets = secrets_in(sent.model_dump(by_alias=True))
+    if dropped := [path_text(place) for place, value in sent_secrets if value == MASK and place not in left]:
+        warn(f"Secrets of the old address were dropped; give them again: {', '.join(dropped)}")
+
+
+async def _delete(kind: DefinitionKind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
+    from ..execution.definitions import find
+
+    async with project_at(config) as project:
+        state = await _state(project)
+        document = find(state, kind, name)
+        confirm(f'Delete the {kind} "{document.name}"?', yes=yes)
+        await project.delete(kind, state.entity(document.key))
+    deleted = document.name
+    print_json({"deleted": deleted}) if as_json else typer.echo(f'Deleted the {kind} "{deleted}".')
+
+
+async def _state(project: Project) -> ProjectState:
+    from ..execution import definitions
+
+    return await definitions.load_project_state(project.records)
+
+
+def _json(entity: AnyStored) -> dict[str, Any]:
     """An entity as programs read it, secrets masked."""
-    from ..project.secrets import masked
+    from ..execution.definitions import masked_entity
 
-    body: dict[str, Any] = entity.model_dump(mode="json", by_alias=True)
-    return masked(body) if kind in ("persona", "connector") else body
-
-
-def keep_new(kind: DefinitionKind, given: Located, config: Path | None, as_json: bool) -> None:
-    async def work() -> None:
-        async with project_at(config) as project:
-            kept = await project.create(kind, given)
-        print_json(stored_json(kind, kept)) if as_json else typer.echo(f'Made the {kind} "{kept.name}".')
-
-    run_async(work())
+    return masked_entity(entity).model_dump(mode="json", by_alias=True)
 
 
-def keep_changed(kind: DefinitionKind, name: str, given: Located, config: Path | None, as_json: bool) -> None:
-    async def work() -> None:
-        if not given.data:
-            raise fail("nothing to change: give --file or an option")
-        async with project_at(config) as project:
-            kept = await project.update(kind, name, given)
-        print_json(stored_json(kind, kept)) if as_json else typer.echo(f'Changed the {kind} "{kept.name}".')
-
-    run_async(work())
-
-
-def remove(kind: DefinitionKind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
-    async def work() -> None:
-        from ..execution.definitions import find, load_project_state
-
-        async with project_at(config) as project:
-            found = find(await load_project_state(project.records), kind, name)
-            confirm(f'Delete the {kind} "{found.name}"?', yes=yes)
-            deleted = await project.delete(kind, name)
-        print_json({"deleted": deleted}) if as_json else typer.echo(f'Deleted the {kind} "{deleted}".')
-
-    run_async(work())
-
-
-def given_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, Any]) -> Located:
+def _read_fields(kind: DefinitionKind, file: str | None, fields: Mapping[str, Any]) -> Located:
     """The fields a command was given: those of its file, with its options over them."""
     from dataclasses import replace
 
     from ..base.located import Located
 
     located = Located("", {}) if file is None else _one_document(kind, file)
-    chosen = {key: item for key, item in options.items() if item is not None and item != []}
-    return replace(located, data={**located.data, **chosen})
+    return replace(located, data={**located.data, **fields})
 
 
 def _one_document(kind: DefinitionKind, file: str) -> Located:
     from dataclasses import replace
 
-    from ..project.definition_files import parse_located, read_located
+    from ..base.files import parse_text, read_file
 
     if file == "-":
         text = sys.stdin.read()
-        found = parse_located(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
+        documents = parse_text(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
     else:
-        found = read_located(Path(file))
-    data: Any = found[0].data if len(found) == 1 else None
+        documents = read_file(Path(file))
+    data: Any = documents[0].data if len(documents) == 1 else None
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
     fields = cast(dict[str, Any], data)
     if fields.get("kind", kind) != kind:
-        raise fail(f"{found[0].at(('kind',))}: this is of kind {fields['kind']}, not {kind}")
-    return replace(found[0], data={key: item for key, item in fields.items() if key not in _NOT_FIELDS})
+        raise fail(f"{documents[0].at(('kind',))}: this is of kind {fields['kind']}, not {kind}")
+    return replace(documents[0], data={key: item for key, item in fields.items() if key not in _NOT_FIELDS})
 
 
-def headers_of(pairs: Sequence[str] | None) -> dict[str, str] | None:
-    """``Name: value`` as a header."""
-    if not pairs:
-        return None
+def _headers(pairs: Sequence[str]) -> dict[str, str]:
     split = [pair.partition(":") for pair in pairs]
     for name, colon, _ in split:
         if not colon or not name.strip():
@@ -157,18 +262,23 @@ def headers_of(pairs: Sequence[str] | None) -> dict[str, str] | None:
     return {name.strip(): value.strip() for name, _, value in split}
 
 
-def settings_of(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
-    """``key=value`` pairs, values read as YAML: numbers, true, lists, text."""
-    from ..project.definition_files import parse_located
+HEADERS = FieldOption(
+    "--header", "headers", "Sent to the agent; may be repeated.", list[str], "'NAME: VALUE'", _headers
+)
 
-    found: dict[str, Any] = {}
-    for pair in pairs or ():
+
+def settings_of(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """``key=value`` pairs, values read as YAML: numbers, true, lists, text."""
+    from ..base.files import parse_text
+
+    settings: dict[str, Any] = {}
+    for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key.strip():
             raise fail(f"{option} takes key=value")
-        documents = parse_located(text, option, is_json=False)
-        found[key.strip()] = documents[0].data if documents else None
-    return found
+        documents = parse_text(text, option, is_json=False)
+        settings[key.strip()] = documents[0].data if documents else None
+    return settings
 
 
 def joined(items: Sequence[str] | None) -> str:

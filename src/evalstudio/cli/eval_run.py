@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..execution.processor import Follow
     from ..execution.workspace import Workspace
     from ..project.documents import DefinitionKind
-    from ..project.entities import Execution, RunSummary, StoredEval
+    from ..project.entities import Counts, Execution, RunSummary, StoredEval
     from ..storage.contract import Records
 
 EXIT_FAILED, EXIT_ERRORED, EXIT_INTERRUPTED = 1, 3, 130
@@ -55,18 +55,18 @@ def eval_run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an eval. Exit code: 0 all passed, 1 something failed, 3 nothing failed but something errored."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
 
     if agent_errors not in ("error", "fail"):
-        raise ConfigError(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
+        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
     if record and replay:
-        raise ConfigError("--record and --replay exclude each other")
+        raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
     part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
     url = server_url(config)
     if url is not None and (record or replay or cache or concurrency):
-        raise ConfigError("--record, --replay, --cache and --concurrency are the server's own with --server")
+        raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
     async def work(project: Project, execution: Execution) -> int:
         import asyncio
@@ -149,8 +149,7 @@ async def _start_there(project: RemoteProject, part: Part) -> Execution:
 
 async def find_eval(records: Records, name: str | None) -> StoredEval:
     """The eval of this name or id; without a name, the only one."""
-    from ..base.files import ConfigError
-    from ..configs import closest
+    from ..base.problems import InvalidInput, Problem, suggestion
     from ..project.entities import StoredEval
 
     page = await records.list_of("eval", limit=500)
@@ -160,12 +159,12 @@ async def find_eval(records: Records, name: str | None) -> StoredEval:
         if len(evals) == 1:
             return evals[0]
         if not evals:
-            raise ConfigError('there is no eval yet; define one in a file and run "evalstudio apply FILE"')
-        raise ConfigError(f"there are several evals; name one: {', '.join(sorted(names))}")
+            raise InvalidInput('there is no eval yet; define one in a file and run "evalstudio apply FILE"')
+        raise InvalidInput(f"there are several evals; name one: {', '.join(sorted(names))}")
     for item in evals:
         if item.id == name or item.name.casefold() == name.casefold():
             return item
-    raise ConfigError(f'there is no eval called "{name}"{closest(name, names)}')
+    raise InvalidInput(Problem(f'there is no eval called "{name}"', hint=suggestion(name, names)))
 
 
 async def report(
@@ -177,17 +176,19 @@ async def report(
     stopped: bool = False,
 ) -> int:
     """Print what an execution came to and say the exit code."""
-    from ..execution.processor import all_runs, facts_of
-    from ..reporting.statistics import summarize
+    from ..execution.processor import all_runs
+    from ..reporting.statistics import group_of, summarize
     from ..storage.contract import Filters
 
     runs = [run async for run in all_runs(project.records, Filters(execution_id=execution.id))]
     runs.reverse()
-    summary = summarize((facts_of(run) for run in runs), agent_errors_fail=agent_errors_fail)
+    summary = summarize(map(group_of, runs), agent_errors_fail=agent_errors_fail)
     if as_json:
         listed = [run.model_dump(mode="json", by_alias=True, exclude_none=True) for run in runs]
         shown = execution.model_dump(mode="json", by_alias=True, exclude_none=True)
-        print_json({"execution": shown, "summary": summary.to_json(), "runs": listed})
+        print_json(
+            {"execution": shown, "summary": summary.model_dump(mode="json", by_alias=True), "runs": listed}
+        )
     else:
         from .run_display import print_runs, print_summary
 
@@ -214,10 +215,10 @@ def _misses(project: Project) -> Sequence[object]:
     return cassette.misses if cassette is not None else []
 
 
-def exit_code(counts: dict[str, int]) -> Literal[0, 1, 3]:
-    if counts["fail"]:
+def exit_code(counts: Counts) -> Literal[0, 1, 3]:
+    if counts.failed:
         return EXIT_FAILED
-    return EXIT_ERRORED if counts["error"] or counts["cancelled"] else 0
+    return EXIT_ERRORED if counts.passed < counts.total else 0
 
 
 def print_hint(runs: list[RunSummary]) -> None:
@@ -247,10 +248,9 @@ async def follow(
 
         def show(now: Execution) -> None:
             counts = now.counts
-            done = counts.passed + counts.failed + counts.errored + counts.cancelled
             words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
             asked = " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=done, description=words + asked)
+            bar.update(task, completed=counts.finished, description=words + asked)
 
         if isinstance(project, LocalProject):
             return await work_off(

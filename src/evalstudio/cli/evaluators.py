@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..base.text import cut
 from .output import fail, print_json, print_table
 from .project import ConfigOption, JsonOption, open_registry
 
@@ -299,8 +300,7 @@ def _default(part: Schema, required: bool) -> str:
         return "required"
     if part.get("default") is None:
         return ""
-    text = _json(part["default"])
-    return text if len(text) <= _LONGEST_DEFAULT else text[: _LONGEST_DEFAULT - 1] + "…"
+    return cut(_json(part["default"]), _LONGEST_DEFAULT)
 
 
 def _described(part: Schema) -> str:

@@ -46,31 +46,25 @@ def apply(
     All of them are checked before anything is changed, and the plan is shown: + new, ~ changed, - deleted.
     """
 
+    def review(changes: Sequence[DefinitionChange]) -> None:
+        if not as_json:
+            print_plan(changes)
+        gone = sum(1 for change in changes if change.sign == "-")
+        if gone and not dry_run:
+            confirm(f"Delete {gone} definition{'s' if gone > 1 else ''}?", yes=yes)
+
     async def work() -> None:
-        from ..execution.definitions import load_project_state, write_changes
-        from ..project.changes import changes_for, read_files
+        from ..execution.definitions import DefinitionService
+        from ..project.changes import read_files
 
         documents = read_files(paths)
         async with workspace_at(config) as workspace:
-            project_state = await load_project_state(workspace.store)
-            changes = changes_for(project_state, documents, workspace.definition_context(), prune=prune)
-            if not as_json:
-                print_plan(changes)
-            gone = sum(1 for change in changes if change.sign == "-")
-            if gone and not dry_run:
-                confirm(f"Delete {gone} definition{'s' if gone > 1 else ''}?", yes=yes)
-            if not dry_run:
-                await write_changes(workspace, project_state, changes)
+            changes = await DefinitionService(workspace).apply(
+                documents, prune=prune, dry_run=dry_run, review=review
+            )
         print_outcome(changes, applied=not dry_run, as_json=as_json)
 
     run_async(work())
-
-
-def print_changes(changes: Sequence[DefinitionChange], *, applied: bool, as_json: bool) -> None:
-    """What changed, or would, and how much that is."""
-    if not as_json:
-        print_plan(changes)
-    print_outcome(changes, applied=applied, as_json=as_json)
 
 
 def print_plan(changes: Sequence[DefinitionChange]) -> None:
@@ -90,8 +84,8 @@ def print_outcome(changes: Sequence[DefinitionChange], *, applied: bool, as_json
     else:
         words = _DONE if applied else _PLANNED
         counts = {sign: sum(1 for change in changes if change.sign == sign) for sign in words}
-        told = ", ".join(f"{count} {words[sign]}" for sign, count in counts.items() if count)
-        typer.echo(f"{told}." if applied else f"{told}; nothing was changed.")
+        summary = ", ".join(f"{count} {words[sign]}" for sign, count in counts.items() if count)
+        typer.echo(f"{summary}." if applied else f"{summary}; nothing was changed.")
 
 
 def export(
@@ -130,7 +124,7 @@ def export(
 
 
 def _write(folder: Path, documents: list[Document], form: Format, as_json: bool) -> None:
-    from ..project.definition_files import definition_files
+    from ..project.changes import definition_files
     from ..project.documents import in_files
 
     files = {folder / path: text for path, text in in_files(documents, form).items()}
@@ -175,7 +169,7 @@ def _schema(kind: str, config: Path | None) -> dict[str, Any]:
         from ..project.config import ProjectConfig
 
         return ProjectConfig.model_json_schema()
-    from ..configs import closest
+    from ..base.problems import suggestion
     from ..project.documents import KINDS
     from ..project.editor_schemas import definitions_schema, schema_of
 
@@ -184,5 +178,4 @@ def _schema(kind: str, config: Path | None) -> dict[str, Any]:
     for known in KINDS:
         if kind == known:
             return schema_of(known, open_registry(config))
-    hint = closest(kind, _KINDS) or f"; choose one of {', '.join(_KINDS)}"
-    raise fail(f'there is no schema "{kind}"{hint}')
+    raise fail(f'there is no schema "{kind}"; {suggestion(kind, _KINDS, "choose one of")}')

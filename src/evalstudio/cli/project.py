@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
@@ -20,11 +19,12 @@ from .output import fail
 if TYPE_CHECKING:
     from ..base.located import Located
     from ..client import AsyncClient
+    from ..client.asynchronous import AsyncDefinitions
     from ..connectors.session import ConnectorCheck
     from ..execution.workspace import Workspace
     from ..plugins import PluginRegistry
-    from ..project.changes import ProjectState
-    from ..project.documents import DefinitionKind, Document
+    from ..project.documents import AnyStored, DefinitionKind
+    from ..project.entities import StoredConnector
     from ..storage.contract import Records
 
 _ServerOption = Annotated[
@@ -44,16 +44,16 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def config_at_hand(config: Path | None) -> Path:
     """The config file given, else the nearest one; a command that needs a project makes none by itself."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..project.config import find_config
 
-    found = config or find_config(Path.cwd())
-    if found is None:
-        raise ConfigError(
+    path = config or find_config(Path.cwd())
+    if path is None:
+        raise InvalidInput(
             "there is no evalstudio.config.json here or in a folder above; "
             'make a project with "evalstudio init"'
         )
-    return found
+    return path
 
 
 @asynccontextmanager
@@ -83,17 +83,19 @@ async def client_at(url: str) -> AsyncGenerator[AsyncClient]:
     """A client of a server; that it cannot be reached is said in words."""
     from aiohttp import ClientError
 
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..client import AsyncClient
 
     if not url.startswith(("http://", "https://")):
-        raise ConfigError(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
+        raise InvalidInput(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
     try:
         async with AsyncClient(url, os.environ.get("EVALSTUDIO_TOKEN")) as client:
             yield client
     except (ClientError, TimeoutError) as error:
-        told = str(error) or "no answer in time"
-        raise ConfigError(f"{url} cannot be reached ({told}); is evalstudio serve running there?") from None
+        reason = str(error) or "no answer in time"
+        raise InvalidInput(
+            f"{url} cannot be reached ({reason}); is evalstudio serve running there?"
+        ) from None
 
 
 def server_url(config: Path | None) -> str | None:
@@ -107,16 +109,29 @@ def with_server(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with one more option: a server whose project it is about."""
 
     @wraps(command)
-    def call(*, server: str | None, **given: Any) -> None:
+    def call(*, server: str | None, **values: Any) -> None:
         _server.set(server)
-        command(**given)
+        command(**values)
 
-    known = inspect.signature(command, eval_str=True)
-    more = inspect.Parameter("server", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_ServerOption)
-    call.__signature__ = known.replace(  # pyright: ignore[reportAttributeAccessIssue] - read by inspect
-        parameters=[*known.parameters.values(), more]
-    )
-    return call
+    return with_parameters(call, [*parameters_of(command), parameter("server", _ServerOption)])
+
+
+def parameters_of(command: Callable[..., None]) -> list[inspect.Parameter]:
+    return list(inspect.signature(command, eval_str=True).parameters.values())
+
+
+def parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """The command with the parameters that typer is to make options and arguments of."""
+    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    signature = inspect.Signature(named)
+    command.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - read by inspect
+    return command
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -129,49 +144,52 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 class Project(Protocol):
-    """Definitions by name, and the records of what was run."""
+    """The definitions of a project, and the records of what was run.
+
+    What is changed or deleted must still be the version that was read.
+    """
 
     @property
     def records(self) -> Records: ...
-    async def create(self, kind: DefinitionKind, given: Located) -> Any: ...
-    async def update(self, kind: DefinitionKind, name: str, given: Located) -> Any: ...
-    async def delete(self, kind: DefinitionKind, name: str) -> str: ...
-    async def probe(self, name: str) -> ConnectorCheck: ...
+    async def create(self, kind: DefinitionKind, definition: AnyStored, located: Located) -> AnyStored: ...
+    async def update(
+        self, kind: DefinitionKind, known: AnyStored, definition: AnyStored, located: Located
+    ) -> AnyStored: ...
+    async def delete(self, kind: DefinitionKind, known: AnyStored) -> None: ...
+    async def test(self, connector: StoredConnector) -> ConnectorCheck: ...
 
 
-@dataclass(frozen=True, slots=True)
 class LocalProject:
     """The project at hand."""
 
-    workspace: Workspace
+    def __init__(self, workspace: Workspace) -> None:
+        from ..execution.definitions import DefinitionService
 
-    @property
-    def records(self) -> Records:
-        return self.workspace.store
+        self.workspace = workspace
+        self.records: Records = workspace.store
+        self._definitions = DefinitionService(workspace)
 
-    async def create(self, kind: DefinitionKind, given: Located) -> Any:
-        from ..execution.definitions import create
+    async def create(self, kind: DefinitionKind, definition: AnyStored, located: Located) -> AnyStored:
+        return await self._definitions.create(kind, definition, located=located)
 
-        return await create(self.workspace, kind, given)
+    async def update(
+        self, kind: DefinitionKind, known: AnyStored, definition: AnyStored, located: Located
+    ) -> AnyStored:
+        return await self._definitions.update(
+            kind, known.id, definition, expected=known.version, located=located
+        )
 
-    async def update(self, kind: DefinitionKind, name: str, given: Located) -> Any:
-        from ..execution.definitions import update
+    async def delete(self, kind: DefinitionKind, known: AnyStored) -> None:
+        await self._definitions.delete(kind, known.id, expected=known.version)
 
-        return await update(self.workspace, kind, name, given)
+    async def test(self, connector: StoredConnector) -> ConnectorCheck:
+        from ..execution.connector_test import check_agent
 
-    async def delete(self, kind: DefinitionKind, name: str) -> str:
-        from ..execution.definitions import delete
-
-        return await delete(self.workspace, kind, name)
-
-    async def probe(self, name: str) -> ConnectorCheck:
-        from ..execution.connector_test import probe
-
-        return await probe(self.workspace, name)
+        return await check_agent(self.workspace, connector)
 
 
 class RemoteProject:
-    """A project on a server, which checks what it is given."""
+    """A project on a server, which checks what it is sent."""
 
     def __init__(self, client: AsyncClient) -> None:
         from ..client.records import RemoteRecords
@@ -179,58 +197,25 @@ class RemoteProject:
         self.client = client
         self.records: Records = RemoteRecords(client)
 
-    async def create(self, kind: DefinitionKind, given: Located) -> Any:
-        from ..execution.definitions import read_given
+    async def create(self, kind: DefinitionKind, definition: AnyStored, located: Located) -> AnyStored:
+        return await self._of(kind).create(definition)
 
-        project_state = await self._stock()
-        return await self._shelf(kind).create(_entity(project_state, read_given(project_state, kind, given)))
+    async def update(
+        self, kind: DefinitionKind, known: AnyStored, definition: AnyStored, located: Located
+    ) -> AnyStored:
+        return await self._of(kind).update(known.id, definition, version=known.version)
 
-    async def update(self, kind: DefinitionKind, name: str, given: Located) -> Any:
-        from ..execution.definitions import changed, find
+    async def delete(self, kind: DefinitionKind, known: AnyStored) -> None:
+        await self._of(kind).delete(known.id, version=known.version)
 
-        project_state = await self._stock()
-        known = find(project_state, kind, name)
-        kept = project_state.entity(known.key)
-        entity = _entity(project_state, changed(project_state, known, given))
-        return await self._shelf(kind).update(kept.id, entity, version=kept.version)
-
-    async def delete(self, kind: DefinitionKind, name: str) -> str:
-        from ..execution.definitions import find
-
-        project_state = await self._stock()
-        known = find(project_state, kind, name)
-        await self._shelf(kind).delete(project_state.entity(known.key).id)
-        return known.name
-
-    async def probe(self, name: str) -> ConnectorCheck:
+    async def test(self, connector: StoredConnector) -> ConnectorCheck:
         from ..connectors.session import ConnectorCheck
-        from ..execution.definitions import find
 
-        project_state = await self._stock()
-        wanted = project_state.entity(find(project_state, "connector", name).key).id
-        found = await self.client.test_connector(wanted)
-        return ConnectorCheck(found["success"], found["latencyMs"], found["response"], found["error"])
+        answer = await self.client.test_connector(connector.id)
+        return ConnectorCheck(answer["success"], answer["latencyMs"], answer["response"], answer["error"])
 
-    async def _stock(self) -> ProjectState:
-        from ..execution.definitions import load_project_state
-
-        return await load_project_state(self.records)
-
-    def _shelf(self, kind: DefinitionKind) -> Any:
+    def _of(self, kind: DefinitionKind) -> AsyncDefinitions[Any, Any]:
         return getattr(self.client, f"{kind}s")
-
-
-def _entity(project_state: ProjectState, document: Document) -> Any:
-    """What to send of a document: names back to ids, after a look at whether they are there."""
-    from ..project.changes import entity_of
-    from ..project.documents import KINDS, check_references, raise_problems
-
-    known: dict[DefinitionKind, list[str]] = {
-        kind: [entity.name for entity in project_state.of_kind(kind)] for kind in KINDS
-    }
-    raise_problems(check_references([document], known))
-    ids = {key: entity.id for key, entity in project_state.entities.items()}
-    return entity_of(document, ids)
 
 
 T = TypeVar("T")

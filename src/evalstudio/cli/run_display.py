@@ -47,11 +47,11 @@ def print_run(run: Run) -> None:
 def _print_heading(console: Console, run: Run) -> None:
     from rich.text import Text
 
-    from ..execution.processor import subject_of
+    from ..reporting.statistics import subject_of
 
     outcome = run.result.outcome if run.result else run.status
     heading = Text.assemble(
-        (printable(subject_of(run)), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
+        (printable(subject_of(run).label), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
     )
     console.print(heading)
     console.print(Text(" · ".join(_facts(run)), "dim"))
@@ -161,23 +161,23 @@ _MOST_ROWS = 60
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
     """A row for every scenario, case, persona and connector; repetitions share one."""
-    from ..execution.processor import subject_of
+    from ..reporting.statistics import subject_of
 
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     several = len({run.connector_name for run in runs}) > 1
     for run in runs:
-        shown = run if several else run.model_copy(update={"connector_name": None})
-        groups[subject_of(shown)].append(run)
+        named = run if several else run.model_copy(update={"connector_name": None})
+        groups[subject_of(named).label].append(run)
     rows = [_run_row(subject, members) for subject, members in groups.items()]
     if len(rows) > _MOST_ROWS:
         rows.sort(key=lambda row: row[3] == "pass")
     print_table("Runs", ("Scenario", "Turns", "Latency", "Result"), [row[:4] for row in rows[:_MOST_ROWS]])
     if len(rows) > _MOST_ROWS:
         typer.echo(f"and {len(rows) - _MOST_ROWS:,} more, shown by: evalstudio run list\n")
-    told = [(subject, reason) for subject, _, _, _, reason in rows[:_MOST_ROWS] if reason]
-    for subject, reason in told:
+    reasons = [(subject, reason) for subject, _, _, _, reason in rows[:_MOST_ROWS] if reason]
+    for subject, reason in reasons:
         typer.echo(printable(f"{subject}\n    {reason}"))
-    if told:
+    if reasons:
         typer.echo()
 
 
@@ -203,36 +203,36 @@ def milliseconds(value: float) -> str:
 
 def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     counts = summary.counts
-    faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.faults.items()))
-    errors = f"{counts['error']} errored" + (f" ({faults})" if faults else "")
-    parts = [f"{counts['pass']} passed", f"{counts['fail']} failed", errors]
-    if counts["cancelled"]:
-        parts.append(f"{counts['cancelled']} cancelled or not run")
-    runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
+    faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.errors_by_fault.items()))
+    errors = f"{counts.errored} errored" + (f" ({faults})" if faults else "")
+    parts = [f"{counts.passed} passed", f"{counts.failed} failed", errors]
+    if left := counts.total - counts.passed - counts.failed - counts.errored:
+        parts.append(f"{left} cancelled or not run")
+    runs = "1 run" if counts.total == 1 else f"{counts.total:,} runs"
     typer.echo(f"{runs}: {', '.join(parts)}")
-    typer.echo(f"pass rate: {rate_text(summary.of_scored)}{_beside(summary)}")
-    if summary.unasserted:
-        typer.echo(f"{summary.unasserted} passed with no assertions and are in no rate")
+    typer.echo(f"pass rate: {rate_text(summary.pass_rate_of_scored)}{_beside(summary)}")
+    if counts.unasserted:
+        typer.echo(f"{counts.unasserted} passed with no assertions and are in no rate")
     if summary.flaky:
-        typer.echo(f"flaky: {', '.join(summary.flaky)}")
-    if summary.slowest and summary.runs > 1:
-        slow = ", ".join(f"{subject} {milliseconds(latency)}" for subject, latency in summary.slowest)
-        typer.echo(f"slowest: {slow}")
-    if summary.with_tokens:
-        typer.echo(
-            f"agent tokens: {summary.tokens:,} (reported by {summary.with_tokens} of {summary.runs} runs)"
-        )
+        flaky = (f"{one.subject} ({one.passed} passed, {one.failed} failed)" for one in summary.flaky)
+        typer.echo(printable(f"flaky: {', '.join(flaky)}"))
+    if summary.slowest and counts.total > 1:
+        slow = (f"{one.subject} {milliseconds(one.latency_ms)}" for one in summary.slowest)
+        typer.echo(printable(f"slowest: {', '.join(slow)}"))
+    if summary.tokens is not None:
+        reported = f"reported by {summary.runs_with_tokens} of {counts.total} runs"
+        typer.echo(f"agent tokens: {summary.tokens:,} ({reported})")
     typer.echo(f"execution {execution.id}")
 
 
 def _beside(summary: ExecutionSummary) -> str:
     """The other reading of the rate, where errors make them differ."""
-    if summary.of_scored == summary.of_attempted:
+    if summary.pass_rate_of_scored == summary.pass_rate_of_attempted:
         return ""
-    return f" of scored, {rate_text(summary.of_attempted)} of attempted"
+    return f" of scored, {rate_text(summary.pass_rate_of_attempted)} of attempted"
 
 
 def rate_text(rate: Rate) -> str:
-    if rate.share is None:
+    if rate.rate is None:
         return "- (0 runs)"
-    return f"{rate.share:.0%} ({rate.passed} of {rate.of}, 95% interval {rate.low:.0%}–{rate.high:.0%})"
+    return f"{rate.rate:.0%} ({rate.passed} of {rate.of}, 95% interval {rate.low:.0%}–{rate.high:.0%})"

@@ -69,12 +69,12 @@ def list_runs(
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
-    from ..execution.processor import subject_of
+    from ..reporting.statistics import subject_of
     from .run_display import milliseconds
 
     latency = "-" if run.latency_ms is None else milliseconds(run.latency_ms)
     repeated = f" · repetition {run.repetition}" if run.repetition > 1 else ""
-    return run.id, _short(run.started_at), result_of(run), latency, subject_of(run) + repeated
+    return run.id, _short(run.started_at), result_of(run), latency, subject_of(run).label + repeated
 
 
 def result_of(run: RunSummary) -> str:
@@ -103,11 +103,10 @@ def more_hint(cursor: str | None) -> None:
 
 
 def check_word(option: str, given: str | None, known: tuple[str, ...]) -> None:
-    from ..configs import closest
+    from ..base.problems import suggestion
 
     if given is not None and given not in known:
-        hint = closest(given, known) or f"; choose one of {', '.join(known)}"
-        raise fail(f'{option} "{given}" is not known{hint}')
+        raise fail(f'{option} "{given}" is not known; {suggestion(given, known, "choose one of")}')
 
 
 @app.command("show")
@@ -239,7 +238,7 @@ def delete_runs(
 
 async def run_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` and ``last-failed`` stand for."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
     from ..storage.contract import Filters
 
     if wanted not in ("last", "last-failed"):
@@ -247,17 +246,17 @@ async def run_id(records: Records, wanted: str) -> str:
     chosen = [Filters()] if wanted == "last" else [Filters(outcome="fail"), Filters(outcome="error")]
     found = [run for one in chosen for run in (await records.runs(one, limit=1)).items]
     if not found:
-        raise ConfigError("there are no runs yet" if wanted == "last" else "no run has failed or errored")
+        raise InvalidInput("there are no runs yet" if wanted == "last" else "no run has failed or errored")
     return max(run.id for run in found)
 
 
 async def execution_id(records: Records, wanted: str) -> str:
     """An id, or what ``last`` stands for."""
-    from ..base.files import ConfigError
+    from ..base.problems import InvalidInput
 
     if wanted != "last":
         return (await records.execution(wanted)).id
     page = await records.executions(limit=1)
     if not page.items:
-        raise ConfigError("there are no executions yet")
+        raise InvalidInput("there are no executions yet")
     return page.items[0].id

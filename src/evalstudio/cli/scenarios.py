@@ -2,122 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from . import definitions as shared
+from .definitions import FieldOption, definition_app, joined, settings_of
 from .output import fail, print_json
-from .project import ConfigOption, JsonOption, YesOption, project_at, run_async, with_server, workspace_at
+from .project import ConfigOption, JsonOption, project_at, run_async, with_server, workspace_at
 
 if TYPE_CHECKING:
     from ..project.documents import Document
 
-app = typer.Typer(no_args_is_help=True, help="Scenarios: what is tested.")
-
-InstructionsOption = Annotated[str | None, typer.Option(help="What the simulated user is doing here.")]
-SayOption = Annotated[
-    list[str] | None, typer.Option("--say", help="A user message of the script; may be repeated.")
-]
-SuccessOption = Annotated[str | None, typer.Option("--success", help="When it has succeeded, for the judge.")]
-FailureOption = Annotated[str | None, typer.Option("--failure", help="When it has failed, for the judge.")]
-EvaluatorOption = Annotated[
-    list[str] | None,
-    typer.Option("--evaluator", metavar="TYPE[={...}]", help="With its config as YAML; may be repeated."),
-]
-PersonaOption = Annotated[list[str] | None, typer.Option("--persona", help="May be repeated.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
-MostOption = Annotated[int | None, typer.Option("--max-messages", help="The longest it may be.")]
-CasesOption = Annotated[str | None, typer.Option("--cases", help="A CSV or JSONL file in the project.")]
 
 
-@app.command("list")
-@with_server
-def list_scenarios(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the scenarios."""
-    shared.print_list("scenario", config, as_json, ("Scenario", "Tags", "Personas", "Judged by"), _row)
-
-
-def _row(body: Any) -> tuple[str, ...]:
+def _row(body: Mapping[str, Any]) -> tuple[str, ...]:
     judges = ["criteria"] if body.get("successCriteria") or body.get("failureCriteria") else []
     judges += [entry.get("name") or entry["type"] for entry in body.get("evaluators", [])]
     if not judges and body.get("criteria"):
         judges = ["criteria-judge"]
-    return (
-        body["name"],
-        shared.joined(body.get("tags")),
-        shared.joined(body.get("personas")),
-        shared.joined(judges),
-    )
+    return body["name"], joined(body.get("tags")), joined(body.get("personas")), joined(judges)
 
 
-@app.command("show")
-@with_server
-def show_scenario(
-    name: shared.NameArgument, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
-    """Show a scenario as YAML."""
-    shared.print_one("scenario", name, config, as_json)
+def _evaluator(text: str) -> dict[str, Any]:
+    """``regex={pattern: x}`` as an entry of a scenario's evaluators."""
+    if "=" not in text:
+        return {"type": text}
+    (name, config), *_ = settings_of([text], "--evaluator").items()
+    return {"type": name, "config": config}
 
 
-@app.command("create")
-@with_server
-def create_scenario(
-    name: shared.NewNameOption = None,
-    instructions: InstructionsOption = None,
-    say: SayOption = None,
-    success: SuccessOption = None,
-    failure: FailureOption = None,
-    evaluator: EvaluatorOption = None,
-    persona: PersonaOption = None,
-    tag: TagOption = None,
-    max_messages: MostOption = None,
-    cases: CasesOption = None,
-    file: shared.FileOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a scenario, from options or a file."""
-    fields = _fields(instructions, say, success, failure, evaluator, persona, tag, max_messages, cases)
-    given = shared.given_fields("scenario", file, {"name": name, **fields})
-    shared.keep_new("scenario", given, config, as_json)
-
-
-@app.command("update")
-@with_server
-def update_scenario(
-    scenario: shared.NameArgument,
-    name: shared.NewNameOption = None,
-    instructions: InstructionsOption = None,
-    say: SayOption = None,
-    success: SuccessOption = None,
-    failure: FailureOption = None,
-    evaluator: EvaluatorOption = None,
-    persona: PersonaOption = None,
-    tag: TagOption = None,
-    max_messages: MostOption = None,
-    cases: CasesOption = None,
-    file: shared.FileOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Change the given fields of a scenario; the others stay."""
-    fields = _fields(instructions, say, success, failure, evaluator, persona, tag, max_messages, cases)
-    given = shared.given_fields("scenario", file, {"name": name, **fields})
-    shared.keep_changed("scenario", scenario, given, config, as_json)
-
-
-@app.command("delete")
-@with_server
-def delete_scenario(
-    name: shared.NameArgument,
-    yes: YesOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Delete a scenario that no eval uses."""
-    shared.remove("scenario", name, config, as_json, yes)
+app = definition_app(
+    "scenario",
+    "a scenario",
+    help="Scenarios: what is tested.",
+    deleting="Delete a scenario that no eval uses.",
+    columns=("Scenario", "Tags", "Personas", "Judged by"),
+    row=_row,
+    options=[
+        FieldOption("--instructions", "instructions", "What the simulated user is doing here."),
+        FieldOption("--say", "script", "A user message of the script; may be repeated.", list[str]),
+        FieldOption("--success", "successCriteria", "When it has succeeded, for the judge."),
+        FieldOption("--failure", "failureCriteria", "When it has failed, for the judge."),
+        FieldOption(
+            "--evaluator",
+            "evaluators",
+            "With its config as YAML; may be repeated.",
+            list[str],
+            "TYPE[={...}]",
+            lambda texts: [_evaluator(text) for text in texts],
+        ),
+        FieldOption("--persona", "personas", "May be repeated.", list[str]),
+        FieldOption("--tag", "tags", "May be repeated.", list[str]),
+        FieldOption("--max-messages", "maxMessages", "The longest it may be.", int),
+        FieldOption("--cases", "cases", "A CSV or JSONL file in the project."),
+    ],
+)
 
 
 @app.command("import")
@@ -130,13 +72,15 @@ def import_scenarios(
     """Add the scenarios of a file, and change those that are there already."""
 
     async def work() -> None:
-        from ..execution.definitions import apply_documents
-        from .files import print_changes
+        from ..execution.definitions import DefinitionService
+        from .files import print_outcome, print_plan
 
         documents = _read_lines(file)
         async with workspace_at(config) as workspace:
-            changes = await apply_documents(workspace, documents, dry_run=dry_run)
-        print_changes(changes, applied=not dry_run, as_json=as_json)
+            changes = await DefinitionService(workspace).apply(documents, dry_run=dry_run)
+        if not as_json:
+            print_plan(changes)
+        print_outcome(changes, applied=not dry_run, as_json=as_json)
 
     run_async(work())
 
@@ -144,32 +88,27 @@ def import_scenarios(
 def _read_lines(file: Path) -> list[Document]:
     from dataclasses import replace
 
-    from ..base.files import ConfigError
+    from ..base.files import read_text
     from ..base.located import parse_json
-    from ..project.definition_files import read_text
-    from ..project.documents import raise_problems, read_documents
+    from ..base.problems import InvalidInput, Problem, ProblemList
+    from ..project.documents import read_documents
 
-    problems: list[str] = []
-    found: list[Document] = []
+    problems = ProblemList()
+    documents: list[Document] = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if not line.strip():
             continue
-        try:
+        with problems.collect():
             located = parse_json(line, str(file), first_line=number)
-        except ConfigError as error:
-            problems.append(str(error))
-            continue
-        data: Any = located.data
-        if isinstance(data, dict):
-            data = {"kind": "scenario", **cast(dict[str, Any], data)}
-        found += read_documents(replace(located, data=data), problems)
-    problems += [
-        document.problem((), "is not a scenario") for document in found if document.kind != "scenario"
-    ]
-    raise_problems(problems)
-    if not found:
-        raise ConfigError(f"{file}: has no scenarios")
-    return found
+            data: Any = located.data
+            if isinstance(data, dict):
+                data = {"kind": "scenario", **cast(dict[str, Any], data)}
+            documents += read_documents(replace(located, data=data), problems)
+    problems += [one.placed(Problem("is not a scenario")) for one in documents if one.kind != "scenario"]
+    problems.check()
+    if not documents:
+        raise InvalidInput.at(file, "has no scenarios")
+    return documents
 
 
 @app.command("export")
@@ -190,12 +129,12 @@ def export_scenarios(
 
         async with project_at(config) as project:
             documents = export_documents(await load_project_state(project.records))
-        wanted = [
+        scenarios = [
             d.body
             for d in documents
             if d.kind == "scenario" and set(tag or ()) <= set(d.body.get("tags", ()))
         ]
-        text = b"".join(orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE) for body in wanted)
+        text = b"".join(orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE) for body in scenarios)
         if str(file) == "-":
             typer.echo(text, nl=False)
             return
@@ -204,40 +143,8 @@ def export_scenarios(
         except OSError as error:
             raise fail(f"{file}: cannot be written ({error.strerror})") from None
         if as_json:
-            print_json({"file": str(file), "scenarios": len(wanted)})
+            print_json({"file": str(file), "scenarios": len(scenarios)})
         else:
-            typer.echo(f"{len(wanted)} scenarios in {file}")
+            typer.echo(f"{len(scenarios)} scenarios in {file}")
 
     run_async(work())
-
-
-def _fields(
-    instructions: str | None,
-    say: list[str] | None,
-    success: str | None,
-    failure: str | None,
-    evaluator: list[str] | None,
-    persona: list[str] | None,
-    tag: list[str] | None,
-    max_messages: int | None,
-    cases: str | None,
-) -> dict[str, Any]:
-    return {
-        "instructions": instructions,
-        "script": say,
-        "successCriteria": success,
-        "failureCriteria": failure,
-        "evaluators": [_entry(text) for text in evaluator or ()],
-        "personas": persona,
-        "tags": tag,
-        "maxMessages": max_messages,
-        "cases": cases,
-    }
-
-
-def _entry(text: str) -> dict[str, Any]:
-    """``regex={pattern: x}`` as an entry of a scenario's evaluators."""
-    if "=" not in text:
-        return {"type": text}
-    (name, config), *_ = shared.settings_of([text], "--evaluator").items()
-    return {"type": name, "config": config}

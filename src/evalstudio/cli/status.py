@@ -39,11 +39,11 @@ def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         async with workspace_at(path) as workspace:
             return await _status_here(workspace, str(path.resolve()))
 
-    found = run_async(work())
+    status = run_async(work())
     if as_json:
-        print_json(found)
+        print_json(status)
     else:
-        _print(found)
+        _print(status)
 
 
 async def _status_here(workspace: Workspace, path: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ async def _status_here(workspace: Workspace, path: str) -> dict[str, Any]:
         "storage": {"type": config.storage.type, "place": place_of(config.storage, workspace.folder)},
         "plugins": [plugin.to_json() for plugin in workspace.registry.plugins],
         "models": None if llm is None else {"provider": llm.provider, **plain(llm.models)},
-        **await _held(workspace.store),
+        **await _contents(workspace.store),
     }
 
 
@@ -72,40 +72,42 @@ async def _status_there(project: RemoteProject) -> dict[str, Any]:
         "storage": {"type": about["storage"], "place": "on the server"},
         "plugins": await client.call("GET", "/api/plugins"),
         "models": None if models["models"] is None else {"provider": provider, **models["models"]},
-        **await _held(project.records),
+        **await _contents(project.records),
     }
 
 
-async def _held(records: Records) -> dict[str, Any]:
+async def _contents(records: Records) -> dict[str, Any]:
     """How much is defined, and what ran last."""
     from ..execution.definitions import load_project_state
     from ..project.documents import PLURALS
 
-    project_state = await load_project_state(records)
+    state = await load_project_state(records)
     last = (await records.executions(limit=1)).items
     return {
-        "definitions": {plural: len(project_state.of_kind(kind)) for plural, kind in PLURALS.items()},
+        "definitions": {plural: len(state.of_kind(kind)) for plural, kind in PLURALS.items()},
         "lastExecution": plain(last[0]) if last else None,
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(status: dict[str, Any]) -> None:
     from ..project.entities import Execution
 
-    counts = found["definitions"].items()
+    counts = status["definitions"].items()
     definitions = ", ".join(
         f"{count} {name.removesuffix('s') if count == 1 else name}" for name, count in counts
     )
-    plugins = ", ".join(plugin["name"] for plugin in found["plugins"]) or "none"
-    models = found["models"]
-    told = "none (llmSettings)" if models is None else ", ".join(f"{k} {v}" for k, v in models.items() if v)
-    last = found["lastExecution"]
+    plugins = ", ".join(plugin["name"] for plugin in status["plugins"]) or "none"
+    models = status["models"]
+    model_text = (
+        "none (llmSettings)" if models is None else ", ".join(f"{k} {v}" for k, v in models.items() if v)
+    )
+    last = status["lastExecution"]
     rows = {
-        "Project": f"{found['name']} ({found.get('server') or _near(found['config'])})",
-        "Storage": f"{found['storage']['type']}, {_near(found['storage']['place'])}",
+        "Project": f"{status['name']} ({status.get('server') or _near(status['config'])})",
+        "Storage": f"{status['storage']['type']}, {_near(status['storage']['place'])}",
         "Definitions": definitions,
         "Plugins": plugins,
-        "Models": told,
+        "Models": model_text,
         "Last execution": "none yet" if last is None else _last(Execution.model_validate(last)),
     }
     for name, text in rows.items():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
 
+from ..base.problems import Problem
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
     Connector,
@@ -38,15 +39,15 @@ class ServerError(Exception):
     def __init__(
         self, status: int, code: str, message: str, details: list[dict[str, Any]] | None = None
     ) -> None:
-        super().__init__("\n  ".join([message, *_places(message, details or [])]))
+        super().__init__("\n  ".join([message, *_places(details or [])]))
         self.status, self.code = status, code
         self.details = details or []
 
 
-def _places(message: str, details: list[dict[str, Any]]) -> list[str]:
-    """What is wrong where, if the message does not say so already."""
-    told = [f"{one['path']}: {one['message']}" for one in details]
-    return [] if len(told) == 1 and details[0]["message"] in message else told
+def _places(details: list[dict[str, Any]]) -> list[str]:
+    """What is wrong where, if it is more than the message tells."""
+    problems = [Problem(one["message"], (one["path"],), one.get("hint", "")) for one in details]
+    return [str(problem) for problem in problems] if len(problems) > 1 else []
 
 
 async def read_limited(response: ClientResponse) -> bytes:
@@ -78,64 +79,56 @@ async def raise_refusal(response: ClientResponse) -> None:
         ) from None
 
 
-New = TypeVar("New", bound=BaseModel)
-Kept = TypeVar("Kept", StoredPersona, StoredScenario, StoredConnector, StoredEval)
+DefinitionT = TypeVar("DefinitionT", bound=BaseModel)
+StoredT = TypeVar("StoredT", StoredPersona, StoredScenario, StoredConnector, StoredEval)
 
 _OWN = set(Stored.model_fields)
 
 
-class Caller(Protocol):
-    """What a shelf needs of the client: calls, and lists that come in pages."""
-
-    async def call(
-        self,
-        method: Literal["GET", "POST", "PUT", "DELETE"],
-        path: str,
-        *,
-        body: Any = None,
-        key: str | None = None,
-        if_match: str | None = None,
-    ) -> Any: ...
-    def pages(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]: ...
-
-
-class AsyncShelf(Generic[New, Kept]):
+class AsyncDefinitions(Generic[DefinitionT, StoredT]):
     """The definitions of one kind on a server."""
 
-    def __init__(self, client: Caller, noun: str, new: type[New], kept: type[Kept]) -> None:
+    def __init__(
+        self, client: AsyncClient, noun: str, model: type[DefinitionT], stored: type[StoredT]
+    ) -> None:
         self._client = client
         self._path = f"/api/{noun}"
-        self._new = new
-        self._kept = kept
+        self._model = model
+        self._stored = stored
 
-    async def list(self, text: str | None = None) -> list[Kept]:
+    async def list(self, text: str | None = None) -> list[StoredT]:
         """All of them, or those with this text in their name."""
-        found = self._client.pages(self._path, {"text": text})
-        return [self._kept.model_validate(item) async for item in found]
+        items = self._client.pages(self._path, {"text": text})
+        return [self._stored.model_validate(item) async for item in items]
 
-    async def get(self, wanted: str) -> Kept:
-        return self._kept.model_validate(await self._client.call("GET", f"{self._path}/{wanted}"))
+    async def get(self, definition_id: str) -> StoredT:
+        return self._stored.model_validate(await self._client.call("GET", f"{self._path}/{definition_id}"))
 
-    async def create(self, given: New | Mapping[str, Any], *, key: str | None = None) -> Kept:
+    async def create(self, definition: DefinitionT | Mapping[str, Any], *, key: str | None = None) -> StoredT:
         """Make one. The same ``key`` given again makes nothing new."""
-        answer = await self._client.call("POST", self._path, body=self._body(given), key=key)
-        return self._kept.model_validate(answer)
+        answer = await self._client.call("POST", self._path, body=self._body(definition), key=key)
+        return self._stored.model_validate(answer)
 
     async def update(
-        self, wanted: str, given: New | Mapping[str, Any], *, version: int | None = None
-    ) -> Kept:
+        self, definition_id: str, definition: DefinitionT | Mapping[str, Any], *, version: int | None = None
+    ) -> StoredT:
         """Replace one; with ``version`` only if it is still that version."""
-        match = None if version is None else f'"v{version}"'
-        path = f"{self._path}/{wanted}"
-        answer = await self._client.call("PUT", path, body=self._body(given), if_match=match)
-        return self._kept.model_validate(answer)
+        body, path = self._body(definition), f"{self._path}/{definition_id}"
+        answer = await self._client.call("PUT", path, body=body, if_match=_etag(version))
+        return self._stored.model_validate(answer)
 
-    async def delete(self, wanted: str) -> None:
-        await self._client.call("DELETE", f"{self._path}/{wanted}")
+    async def delete(self, definition_id: str, *, version: int | None = None) -> None:
+        """Delete one; with ``version`` only if it is still that version."""
+        await self._client.call("DELETE", f"{self._path}/{definition_id}", if_match=_etag(version))
 
-    def _body(self, given: New | Mapping[str, Any]) -> dict[str, Any]:
-        model = given if isinstance(given, BaseModel) else self._new.model_validate(dict(given))
+    def _body(self, definition: DefinitionT | Mapping[str, Any]) -> dict[str, Any]:
+        is_model = isinstance(definition, BaseModel)
+        model = definition if is_model else self._model.model_validate(dict(definition))
         return model.model_dump(mode="json", by_alias=True, exclude=_OWN)
+
+
+def _etag(version: int | None) -> str | None:
+    return None if version is None else f'"v{version}"'
 
 
 Json = dict[str, Any]
@@ -152,10 +145,10 @@ class AsyncClient:
         self.url = url.rstrip("/")
         self._token = token
         self._http: ClientSession | None = None
-        self.personas = AsyncShelf(self, "personas", Persona, StoredPersona)
-        self.scenarios = AsyncShelf(self, "scenarios", Scenario, StoredScenario)
-        self.connectors = AsyncShelf(self, "connectors", Connector, StoredConnector)
-        self.evals = AsyncShelf(self, "evals", Eval, StoredEval)
+        self.personas = AsyncDefinitions(self, "personas", Persona, StoredPersona)
+        self.scenarios = AsyncDefinitions(self, "scenarios", Scenario, StoredScenario)
+        self.connectors = AsyncDefinitions(self, "connectors", Connector, StoredConnector)
+        self.evals = AsyncDefinitions(self, "evals", Eval, StoredEval)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -227,12 +220,12 @@ class AsyncClient:
 
     async def run(self, run_id: str, *, attempt: int | None = None) -> Run:
         """A run with all that was said and its whole output."""
-        found = await self.call("GET", f"/api/runs/{run_id}", query={"attempt": attempt})
-        return Run.model_validate(found)
+        answer = await self.call("GET", f"/api/runs/{run_id}", query={"attempt": attempt})
+        return Run.model_validate(answer)
 
-    async def score(self, given: Mapping[str, Any], config: Mapping[str, Any]) -> Json:
+    async def score(self, record: Mapping[str, Any], config: Mapping[str, Any]) -> Json:
         """Score one recorded response."""
-        return await self.call("POST", "/api/evaluations", body={"input": given, "config": config})
+        return await self.call("POST", "/api/evaluations", body={"input": record, "config": config})
 
     async def wait(self, execution_id: str, *, timeout: float | None = None) -> Execution:
         """Wait until an execution is over."""
@@ -240,9 +233,9 @@ class AsyncClient:
             async with aclosing(self.events(execution_id=execution_id, after=0)) as events:
                 async for event in events:
                     if event["kind"] in ("execution.completed", "execution.cancelled"):
-                        found = await self.execution(execution_id)
-                        if found.status in ("completed", "cancelled"):
-                            return found
+                        execution = await self.execution(execution_id)
+                        if execution.status in ("completed", "cancelled"):
+                            return execution
         raise AssertionError("a stream of events never ends")
 
     async def events(
@@ -302,13 +295,13 @@ class AsyncClient:
         headers: Mapping[str, str | None] | None = None,
         **more: Any,
     ) -> Any:
-        given = {name: value for name, value in (headers or {}).items() if value is not None}
+        sent = {name: value for name, value in (headers or {}).items() if value is not None}
         if body is not None:
             more["data"] = orjson.dumps(body)
-            given["Content-Type"] = "application/json"
+            sent["Content-Type"] = "application/json"
         params = {name: str(value) for name, value in (query or {}).items() if value is not None}
         return self._session().request(
-            method, self.url + path, params=params, headers=given, allow_redirects=False, **more
+            method, self.url + path, params=params, headers=sent, allow_redirects=False, **more
         )
 
     def _session(self) -> ClientSession:

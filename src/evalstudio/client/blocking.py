@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from .asynchronous import AsyncClient, AsyncShelf, Json, Kept, New
+from .asynchronous import AsyncClient, AsyncDefinitions, DefinitionT, Json, StoredT
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,30 +25,33 @@ def _blocking(
     return call
 
 
-class Shelf(Generic[New, Kept]):
+class Definitions(Generic[DefinitionT, StoredT]):
     """The definitions of one kind on a server, for plain code."""
 
-    def __init__(self, client: Client, asynchronous: AsyncShelf[New, Kept]) -> None:
+    def __init__(self, client: Client, asynchronous: AsyncDefinitions[DefinitionT, StoredT]) -> None:
         self.asynchronous = asynchronous
         self.run_blocking = client.run_blocking
 
-    def list(self, text: str | None = None) -> list[Kept]:
+    def list(self, text: str | None = None) -> list[StoredT]:
         """All of them, or those with this text in their name."""
         return self.run_blocking(self.asynchronous.list(text))
 
-    def get(self, wanted: str) -> Kept:
-        return self.run_blocking(self.asynchronous.get(wanted))
+    def get(self, definition_id: str) -> StoredT:
+        return self.run_blocking(self.asynchronous.get(definition_id))
 
-    def create(self, given: New | Mapping[str, Any], *, key: str | None = None) -> Kept:
+    def create(self, definition: DefinitionT | Mapping[str, Any], *, key: str | None = None) -> StoredT:
         """Make one. The same ``key`` given again makes nothing new."""
-        return self.run_blocking(self.asynchronous.create(given, key=key))
+        return self.run_blocking(self.asynchronous.create(definition, key=key))
 
-    def update(self, wanted: str, given: New | Mapping[str, Any], *, version: int | None = None) -> Kept:
+    def update(
+        self, definition_id: str, definition: DefinitionT | Mapping[str, Any], *, version: int | None = None
+    ) -> StoredT:
         """Replace one; with ``version`` only if it is still that version."""
-        return self.run_blocking(self.asynchronous.update(wanted, given, version=version))
+        return self.run_blocking(self.asynchronous.update(definition_id, definition, version=version))
 
-    def delete(self, wanted: str) -> None:
-        self.run_blocking(self.asynchronous.delete(wanted))
+    def delete(self, definition_id: str, *, version: int | None = None) -> None:
+        """Delete one; with ``version`` only if it is still that version."""
+        self.run_blocking(self.asynchronous.delete(definition_id, version=version))
 
 
 class Client:
@@ -59,10 +62,10 @@ class Client:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="evalstudio-client", daemon=True)
         self._thread.start()
-        self.personas = Shelf(self, self.asynchronous.personas)
-        self.scenarios = Shelf(self, self.asynchronous.scenarios)
-        self.connectors = Shelf(self, self.asynchronous.connectors)
-        self.evals = Shelf(self, self.asynchronous.evals)
+        self.personas = Definitions(self, self.asynchronous.personas)
+        self.scenarios = Definitions(self, self.asynchronous.scenarios)
+        self.connectors = Definitions(self, self.asynchronous.connectors)
+        self.evals = Definitions(self, self.asynchronous.evals)
 
     status = _blocking(AsyncClient.status)
     evaluator_types = _blocking(AsyncClient.evaluator_types)
@@ -84,14 +87,14 @@ class Client:
         self, *, execution_id: str | None = None, run_id: str | None = None, after: int | None = None
     ) -> Iterator[Json]:
         """What happens, as it happens."""
-        found = self.asynchronous.events(execution_id=execution_id, run_id=run_id, after=after)
+        events = self.asynchronous.events(execution_id=execution_id, run_id=run_id, after=after)
         try:
             while True:
-                yield self.run_blocking(anext(found))
+                yield self.run_blocking(anext(events))
         finally:
-            # Whoever stops listening hangs up.
+            # Whoever stops listening closes the connection.
             if not self._loop.is_closed():
-                self.run_blocking(found.aclose())
+                self.run_blocking(events.aclose())
 
     def run_blocking(self, work: Awaitable[T]) -> T:
         async def finish() -> T:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ..project.changes import STORED
+from ..project.documents import STORED, AnyStored, DefinitionKind
 from ..project.entities import Execution, Run, RunSummary
-from ..storage.contract import AnyStored, DefinitionKind, Filters, Page
+from ..storage.contract import Filters, Page
 from .asynchronous import AsyncClient, ServerError
 
 E = TypeVar("E", bound=BaseModel)
@@ -28,8 +28,7 @@ class RemoteRecords:
     async def list_of(
         self, kind: DefinitionKind, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[AnyStored]:
-        page = await self._page(f"/api/{kind}s", STORED[kind], filters, cursor, limit)
-        return cast(Page[AnyStored], page)
+        return await self._page(f"/api/{kind}s", STORED[kind], filters, cursor, limit)
 
     async def execution(self, wanted: str) -> Execution:
         return await self._client.execution(wanted)
@@ -92,10 +91,10 @@ class RemoteRecords:
 
 def _query(filters: Filters) -> Mapping[str, str]:
     """The filters that are set, as the API spells them."""
-    found: dict[str, str] = {}
+    query: dict[str, str] = {}
     for field in fields(filters):
         value = getattr(filters, field.name)
         if isinstance(value, str):
             first, *rest = field.name.split("_")
-            found[first + "".join(part.title() for part in rest)] = value
-    return found
+            query[first + "".join(part.title() for part in rest)] = value
+    return query

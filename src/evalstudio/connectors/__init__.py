@@ -1,3 +1,3 @@
-"""Connectors: the only room that talks to agents."""
+"""Connectors: the only package that talks to agents."""
 
 BUILTIN_MODULES = ("http", "langgraph", "openai", "python", "replay")

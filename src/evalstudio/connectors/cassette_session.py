@@ -1,12 +1,11 @@
-"""Sessions on a cassette: one that records what an agent says, one that plays it back without any agent.
+"""Sessions with a cassette: one records what an agent answers, one replays it without any agent.
 
 A call is known by the agent and the conversation. Headers, run and thread ids, timings and limits are no
-part of it, so that a recording made on one machine plays on another.
+part of it, so that a recording made on one machine can be replayed on another.
 """
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,13 +15,15 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from ..base.addresses import shown_address
+from ..base.redaction import SECRET_HEADER, SECRET_SETTING, secrets_sent
+from ..base.references import UnsetVariable, resolve, values_of
 from ..cassettes import Cassette, CassetteError
 from ..messages import Message, TokensUsage
 from .connection import CallPolicy
 from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo, merge_headers
 from .http_pool import HttpPool
 from .replies import AgentReply
-from .secrets import Redaction, resolve, shown_address, values_of
 from .session import AgentSession
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ Json = dict[str, Any]
 
 
 class Session(Protocol):
-    """One run's line to one agent, live or not."""
+    """One run's connection to one agent, live or replayed."""
 
     @property
     def run(self) -> RunInfo: ...
@@ -48,32 +49,29 @@ def open_session(
     extra_headers: Headers | None = None,
     policy: CallPolicy | None = None,
     cassette: Cassette | None = None,
-    asker: str = "",
+    run_key: str = "",
 ) -> Session:
     """A session with the agent, recorded or replayed where there is a cassette.
 
-    ``asker`` names the run in a way that stays the same (scenario, case, persona, repetition): runs that
-    say the same to an agent then get their own answers back, in whatever order they ask.
+    ``run_key`` names the run in a way that stays the same (scenario, case, persona, repetition): runs that
+    send the same to an agent then get their own answers back, in whatever order they ask.
     """
-    if cassette is None:
-        return AgentSession(
-            definition, settings, pool=pool, run=run, extra_headers=extra_headers, policy=policy
-        )
-    recording = AgentRecording.of(definition, settings, extra_headers or {}, cassette, asker)
-    if cassette.replaying:
+    headers = extra_headers or {}
+    recording = AgentRecording.of(definition, settings, headers, cassette, run_key) if cassette else None
+    if recording is not None and recording.cassette.replaying:
         return ReplayedSession(recording, run)
-    live = AgentSession(definition, settings, pool=pool, run=run, extra_headers=extra_headers, policy=policy)
-    return RecordedSession(live, recording)
+    live = AgentSession(definition, settings, pool=pool, run=run, extra_headers=headers, policy=policy)
+    return live if recording is None else RecordedSession(live, recording)
 
 
 @dataclass(slots=True, frozen=True)
 class AgentRecording:
-    """One agent's exchanges with one asker on a cassette."""
+    """One agent's exchanges with one run on a cassette."""
 
     definition: ConnectorDefinition
     agent: Json
     cassette: Cassette
-    asker: str = ""
+    run_key: str
 
     @classmethod
     def of(
@@ -82,24 +80,24 @@ class AgentRecording:
         settings: ConnectorSettings[Any],
         extra_headers: Headers,
         cassette: Cassette,
-        asker: str = "",
+        run_key: str,
     ) -> AgentRecording:
-        cassette.hide(secrets_of(settings, extra_headers))
+        cassette.hide(_secrets_of(settings, extra_headers))
         agent = {
             "connector": definition.type,
             "baseUrl": shown_address(settings.base_url.strip()),
-            "config": config_shown(settings.config),
+            "config": _recorded_config(settings.config),
         }
-        return cls(definition, agent, cassette, asker)
+        return cls(definition, agent, cassette, run_key)
 
     def request(self, op: str, **more: Any) -> Json:
         return {"op": op, **self.agent, **more}
 
     def keep(self, request: Json, response: Json) -> None:
-        self.cassette.keep("agent", request, response, asker=self.asker)
+        self.cassette.keep("agent", request, response, run_key=self.run_key)
 
     def find(self, request: Json) -> Json:
-        response = self.cassette.find("agent", request, asker=self.asker)
+        response = self.cassette.find("agent", request, run_key=self.run_key)
         error: Json | None = response.get("error")
         if error is not None:
             raise ConnectorError(
@@ -124,12 +122,12 @@ class RecordedSession:
 
     async def setup(self) -> None:
         if self._recording.definition.setup_hook is not None:
-            await self._kept(self._recording.request("setup"), self._session.setup(), lambda _: {})
+            await self._record(self._recording.request("setup"), self._session.setup(), lambda _: {})
 
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         request = _invocation(self._recording, messages, new_messages)
         before = list(messages)
-        reply = await self._kept(request, self._session.invoke(messages, new_messages), _reply_json)
+        reply = await self._record(request, self._session.invoke(messages, new_messages), _reply_json)
         self._messages = [*before, *reply.messages]
         return reply
 
@@ -137,17 +135,17 @@ class RecordedSession:
         if self._recording.definition.state_hook is None:
             return None
         request = self._recording.request("state", messages=_plain(self._messages))
-        return await self._kept(request, self._session.state(), lambda state: {"state": state})
+        return await self._record(request, self._session.state(), lambda state: {"state": state})
 
-    async def _kept(self, request: Json, answer: Coroutine[Any, Any, T], to_json: Callable[[T], Json]) -> T:
+    async def _record(self, request: Json, answer: Coroutine[Any, Any, T], to_json: Callable[[T], Json]) -> T:
         try:
-            found = await answer
+            value = await answer
         except ConnectorError as error:
-            told = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
-            self._recording.keep(request, {"error": told})
+            fields = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
+            self._recording.keep(request, {"error": fields})
             raise
-        self._recording.keep(request, to_json(found))
-        return found
+        self._recording.keep(request, to_json(value))
+        return value
 
 
 class ReplayedSession:
@@ -217,47 +215,50 @@ def _reply(response: Json) -> AgentReply:
     )
 
 
-# Names that end like this hold what nobody should read: apiKey, access_token, X-Secret, Set-Cookie.
-_SECRET = re.compile(
-    r"(api|access|private|signing)[-_]?key$|(token|secret|password|passphrase|cookie|authorization|headers"
-    r"|credentials?)$",
-    re.IGNORECASE,
-)
 # How patiently an agent is called says nothing about what it answers.
 _LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes"})
 
 
-def config_shown(config: object) -> dict[str, Any]:
+def _is_secret(name: object) -> bool:
+    """Whether what a config has under this name must not be recorded."""
+    text = str(name)
+    return bool(SECRET_SETTING.search(text)) or text.lower().endswith("headers")
+
+
+def _recorded_config(config: object) -> Json:
     """The config as plain data: what differs from the defaults, without secrets and limits."""
-    shown = _without_secrets(_as_data(config))
-    return {name: value for name, value in shown.items() if name not in _LIMITS}
+    fields = _without_secrets(_as_data(config))
+    return {name: value for name, value in fields.items() if name not in _LIMITS}
 
 
-def secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set[str]:
+def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set[str]:
     """What may be secret in an address, headers and a config, as far as it can be looked up here."""
     headers = merge_headers(settings.headers, extra_headers)
-    referred = values_of(*headers.values())
-    telling: dict[str, str] = {}
+    secret_headers: dict[str, str] = {}
     for name, value in headers.items():
-        if _SECRET.search(name):
-            with suppress(ConnectorError):
-                telling[name] = resolve(value, name)
+        if SECRET_HEADER.search(name):
+            with suppress(UnsetVariable):
+                secret_headers[name] = resolve(value, name)
     address = ""
-    with suppress(ConnectorError):
+    with suppress(UnsetVariable):
         address = resolve(settings.base_url.strip(), "baseUrl")
-    held = {*_secret_texts(_as_data(settings.config)), _basic_credentials(address)}
-    return {*Redaction.of(address, telling, referred | held).secrets}
+    return {
+        *values_of(*headers.values()),
+        *secrets_sent(address, secret_headers),
+        *_secret_texts(_as_data(settings.config)),
+        _basic_credentials(address),
+    }
 
 
 def _basic_credentials(address: str) -> str:
     """A name and password in an address, as they are sent in a header."""
     with suppress(ValueError):
-        found = urlsplit(address).netloc.rpartition("@")[0]
-        return b64encode(unquote(found).encode()).decode()
+        credentials = urlsplit(address).netloc.rpartition("@")[0]
+        return b64encode(unquote(credentials).encode()).decode()
     return ""
 
 
-def _as_data(config: object) -> dict[str, Any]:
+def _as_data(config: object) -> Json:
     if isinstance(config, BaseModel):
         return config.model_dump(mode="json", by_alias=True, exclude_defaults=True, fallback=str)
     return dict(cast(Mapping[str, Any], config)) if isinstance(config, Mapping) else {}
@@ -266,16 +267,14 @@ def _as_data(config: object) -> dict[str, Any]:
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
         fields = cast(Mapping[str, Any], value)
-        return {
-            name: _without_secrets(item) for name, item in fields.items() if not _SECRET.search(str(name))
-        }
+        return {name: _without_secrets(item) for name, item in fields.items() if not _is_secret(name)}
     return [_without_secrets(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def _secret_texts(value: Any, *, secret: bool = False) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, item in cast(Mapping[str, Any], value).items():
-            yield from _secret_texts(item, secret=secret or bool(_SECRET.search(str(name))))
+            yield from _secret_texts(item, secret=secret or _is_secret(name))
     elif isinstance(value, list):
         for item in cast(list[Any], value):
             yield from _secret_texts(item, secret=secret)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from .secrets import Redaction
+from ..base.redaction import Redaction
+from ..base.retry import backoff
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientTimeout
@@ -42,15 +39,16 @@ class CallPolicy:
 
     def wait_before(self, retry: int, asked: float | None, chance: float) -> float:
         """Seconds before a retry (from 1): as the agent asked, else doubling; spread by chance (0–1)."""
-        seconds = self.backoff_seconds * 2 ** (retry - 1) if asked is None else asked
-        return min(seconds * (1 + self.jitter * chance), self.longest_wait_seconds)
+        longest = self.longest_wait_seconds
+        seconds = backoff(retry, self.backoff_seconds, longest) if asked is None else asked
+        return min(seconds * (1 + self.jitter * chance), longest)
 
 
 @dataclass(slots=True)
 class AgentConnection:
-    """An open line to one agent. ``shown`` is its address without anything secret.
+    """What a session prepared for calling one agent. ``address`` is the agent's without anything secret.
 
-    ``asked_at`` is when the call's first request was sent, ``heard_at`` when the last answer came in: the
+    ``sent_at`` is when the call's first request was sent, ``received_at`` when the last answer came in: the
     agent's time, without the wait for our own loop. None means that nothing was sent yet.
     """
 
@@ -58,34 +56,12 @@ class AgentConnection:
     timeout: ClientTimeout
     headers: dict[str, str]
     policy: CallPolicy = field(default_factory=CallPolicy)
-    shown: str = ""
+    address: str = ""
     redact: Redaction = field(default_factory=Redaction)
-    asked_at: float | None = None
-    heard_at: float = 0.0
+    sent_at: float | None = None
+    received_at: float = 0.0
 
 
 def is_temporary(status: int) -> bool:
     """Whether a status says that the same call may succeed later."""
     return status == 429 or status >= 500
-
-
-def retry_after(headers: Mapping[str, str] | None, now: datetime | None = None) -> float | None:
-    """The seconds a server asks to wait by ``Retry-After``, a number or an HTTP date."""
-    text = (headers or {}).get("Retry-After", "").strip()
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        return _until(text, now or datetime.now(UTC))
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _until(text: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())

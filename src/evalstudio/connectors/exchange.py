@@ -25,11 +25,14 @@ from aiohttp import (
 )
 from pydantic import BaseModel
 
-from .connection import AgentConnection, is_temporary, retry_after
+from ..base.retry import retry_after
+from ..base.text import excerpt
+from .connection import AgentConnection, is_temporary
 from .contract import ConnectorContext, ConnectorError
 from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
 _SENT_AT_ONCE = 500_000
+_NO_ADDRESS = 'baseUrl is not an address such as "http://127.0.0.1:8000"'
 
 
 async def exchange(
@@ -42,7 +45,7 @@ async def exchange(
 ) -> Any:
     """Send JSON to a path below the base URL and return the JSON that comes back."""
     connection = ctx.connection
-    place = place_of(connection, path)
+    place = _place(connection, path)
     answered = False
     try:
         async with connection.http.request(
@@ -54,26 +57,26 @@ async def exchange(
             timeout=connection.timeout,
             allow_redirects=False,
         ) as response:
-            if connection.asked_at is None and isinstance(response, BoundedResponse):
-                connection.asked_at = response.asked_at
+            if connection.sent_at is None and isinstance(response, BoundedResponse):
+                connection.sent_at = response.sent_at
             answered = response.ok and response.status < 300
             if not answered:
                 raise await _refusal(response, connection, place)
             raw = await read_bounded(response, connection.policy.max_response_bytes)
             kind = response.content_type
-            connection.heard_at = response.heard_at if isinstance(response, BoundedResponse) else 0.0
+            connection.received_at = response.received_at if isinstance(response, BoundedResponse) else 0.0
     except (ClientError, OSError, ValueError) as error:
         raise _failure(error, connection, place, answered) from None
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise not_json(raw, kind, connection, place) from None
+        raise _not_json(raw, kind, connection, place) from None
 
 
 def _failure(error: Exception, connection: AgentConnection, place: str, answered: bool) -> ConnectorError:
     # An agent that has begun to answer has done its work: asking again would do it twice.
     if answered and not isinstance(error, AnswerTooLarge | TimeoutError):
-        return broken_off(place)
+        return _broken_off(place)
     if isinstance(error, ClientError | OSError):
         return explain(error, connection, place)
     return ConnectorError(f"{place} could not be asked: {connection.redact(str(error))}")
@@ -83,38 +86,34 @@ async def _refusal(response: ClientResponse, connection: AgentConnection, place:
     """The status as an error, with the first words of the body where they can still be read."""
     body = b""
     try:
-        while len(body) < EXCERPT_BYTES and (chunk := await response.content.readany()):
+        while len(body) < _EXCERPT_BYTES and (chunk := await response.content.readany()):
             body += chunk
     except (ClientError, OSError):
         pass
     asked = retry_after(response.headers)
-    return of_status(response.status, connection, place, excerpt(body, connection), asked)
+    return _of_status(response.status, connection, place, _beginning(body, connection), asked)
 
 
 def address(base_url: str, path: str) -> str:
     """The base URL with the path appended; a query on either is kept."""
     if not base_url.startswith(("http://", "https://")):
-        raise ConnectorError(
-            "baseUrl is missing"
-            if not base_url
-            else 'baseUrl is not an address such as "http://127.0.0.1:8000"'
-        )
+        raise ConnectorError(_NO_ADDRESS if base_url else "baseUrl is missing")
     if not path:
         return base_url
     try:
         base = urlsplit(base_url)
     except ValueError:
-        raise ConnectorError('baseUrl is not an address such as "http://127.0.0.1:8000"') from None
-    below, _, asked = path.partition("?")
+        raise ConnectorError(_NO_ADDRESS) from None
+    below, _, more = path.partition("?")
     joined = base.path.rstrip("/") + "/" + below.lstrip("/") if below else base.path
-    query = "&".join(part for part in (base.query, asked) if part)
+    query = "&".join(part for part in (base.query, more) if part)
     return urlunsplit((base.scheme, base.netloc, joined, query, ""))
 
 
-def place_of(connection: AgentConnection, path: str) -> str:
+def _place(connection: AgentConnection, path: str) -> str:
     """The address of an exchange as it may be shown."""
     below = path.partition("?")[0].lstrip("/")
-    return f"{connection.shown.rstrip('/')}/{below}" if below else connection.shown
+    return f"{connection.address.rstrip('/')}/{below}" if below else connection.address
 
 
 def _payload(value: Any) -> bytes | BytesIO:
@@ -132,7 +131,7 @@ def _plain(value: object) -> object:
     raise TypeError(f"a {type(value).__name__} has no place in JSON")
 
 
-EXCERPT_BYTES = 4_000
+_EXCERPT_BYTES = 4_000
 _LONGEST_EXCERPT = 300
 _HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style|head)\b.*?(</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
@@ -145,9 +144,9 @@ def explain(error: ClientError | OSError, connection: AgentConnection, place: st
         return ConnectorError(f"{place} {error}")
     # Without headers it is the reading of the answer that failed, and the status is made up.
     if isinstance(error, ClientResponseError) and error.headers is not None:
-        return of_status(error.status, connection, place, error.message, retry_after(error.headers))
+        return _of_status(error.status, connection, place, error.message, retry_after(error.headers))
     if isinstance(error, ClientPayloadError):
-        return broken_off(place)
+        return _broken_off(place)
     if isinstance(error, InvalidURL):
         return ConnectorError(f"{place} is not a usable address: check baseUrl")
     if isinstance(error, ServerTimeoutError | TimeoutError):
@@ -160,7 +159,7 @@ def explain(error: ClientError | OSError, connection: AgentConnection, place: st
     if isinstance(error, ClientConnectionError | OSError):
         return ConnectorError(f"{place} closed the connection without an answer", again=True)
     text = error.message if isinstance(error, ClientResponseError) else str(error)
-    detail = excerpt(text.encode(), connection) or type(error).__name__
+    detail = _beginning(text.encode(), connection) or type(error).__name__
     return ConnectorError(f"{place} did not answer in proper HTTP: {detail}")
 
 
@@ -179,16 +178,15 @@ def _unreachable(error: ClientConnectorError, place: str) -> ConnectorError:
     return ConnectorError(f"{place} could not be reached: {reason}. Check baseUrl", again=True)
 
 
-def broken_off(place: str) -> ConnectorError:
+def _broken_off(place: str) -> ConnectorError:
     return ConnectorError(f"{place} broke off in the middle of its answer")
 
 
-def of_status(
+def _of_status(
     status: int, connection: AgentConnection, place: str, detail: str, asked: float | None
 ) -> ConnectorError:
     """An answer with a status other than success."""
-    said = f": {detail}" if detail else ""
-    message = f"{place} {_words(status)}{said}"
+    message = f"{place} {_words(status)}{f': {detail}' if detail else ''}"
     return ConnectorError(connection.redact(message), again=is_temporary(status), retry_after=asked)
 
 
@@ -208,24 +206,23 @@ def _words(status: int) -> str:
             return f"refused the request ({status})"
 
 
-def not_json(body: bytes, content_type: str, connection: AgentConnection, place: str) -> ConnectorError:
+def _not_json(body: bytes, content_type: str, connection: AgentConnection, place: str) -> ConnectorError:
     """A successful answer that cannot be read as JSON."""
     if not body.strip():
         return ConnectorError(f"{place} sent an empty answer where JSON was expected")
-    if content_type == "text/html" or _HTML.match(body[:EXCERPT_BYTES]):
+    if content_type == "text/html" or _HTML.match(body[:_EXCERPT_BYTES]):
         kind = "an HTML page instead of JSON (check baseUrl and path)"
     else:
         kind = "something that is not JSON"
-    return ConnectorError(f'{place} sent {kind}; it begins "{excerpt(body, connection)}"')
+    return ConnectorError(f'{place} sent {kind}; it begins "{_beginning(body, connection)}"')
 
 
-def excerpt(body: bytes, connection: AgentConnection) -> str:
-    """The first words of a body on one line, secrets blotted out before anything is cut off."""
-    text = connection.redact(body[:EXCERPT_BYTES].decode(errors="replace"))
-    if _HTML.match(body[:EXCERPT_BYTES]):
+def _beginning(body: bytes, connection: AgentConnection) -> str:
+    """The first words of a body on one line, secrets removed before anything is cut off."""
+    text = connection.redact(body[:_EXCERPT_BYTES].decode(errors="replace"))
+    if _HTML.match(body[:_EXCERPT_BYTES]):
         text = _page_text(text)
-    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return words if len(words) <= _LONGEST_EXCERPT else words[: _LONGEST_EXCERPT - 1] + "…"
+    return excerpt("".join(c if c.isprintable() else " " for c in text), _LONGEST_EXCERPT)
 
 
 def _page_text(page: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,11 @@ from typing import Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ..base.json_text import json_text
+from ..base.paths import MISSING, PathText, Steps, fields_of, follow, items_of, read_path
+from ..base.placeholders import fill, names_in, only_placeholder, written
+from ..base.text import cut
 from ..configs import StrictConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
-from .json_paths import MISSING, PathText, Steps, fields_of, follow, items_of, read_path
 
 
 class RemoteConfig(StrictConfig):
@@ -28,7 +29,6 @@ class RemoteConfig(StrictConfig):
 
 
 _DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
-_LONGEST_SHOWN = 200
 
 
 @dataclass(slots=True, frozen=True)
@@ -105,26 +105,26 @@ def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
 def _messages(config: HttpConfig, answer: Any) -> list[Any]:
     path = config.compiled.reply
     calls = _calls(config, answer)
-    found = follow(answer, path) if path else _usual(answer)
-    if found is MISSING or found is None:
+    reply = follow(answer, path) if path else _usual(answer)
+    if reply is MISSING or reply is None:
         if not calls:
             raise _nothing(config, answer)
-        found = {"role": "assistant"}
-    messages = _as_messages(found)
+        reply = {"role": "assistant"}
+    messages = _as_messages(reply)
     if messages is None:
         where = f'at "{config.response_path}"' if path else "in the answer"
-        raise ConnectorError(f"what is {where} is no text, message or list of messages: {_shown(found)}")
+        raise ConnectorError(f"what is {where} is no text, message or list of messages: {_beginning(reply)}")
     return _with_calls(messages, calls) if calls else messages
 
 
 def _calls(config: HttpConfig, answer: Any) -> list[Any]:
-    found = MISSING if config.compiled.tools is None else follow(answer, config.compiled.tools)
-    if found is MISSING or found is None:
+    value = MISSING if config.compiled.tools is None else follow(answer, config.compiled.tools)
+    if value is MISSING or value is None:
         return []
-    calls = items_of(found)
+    calls = items_of(value)
     if calls is None:
         raise ConnectorError(
-            f'what is at "{config.tool_calls_path}" is no list of tool calls: {_shown(found)}'
+            f'what is at "{config.tool_calls_path}" is no list of tool calls: {_beginning(value)}'
         )
     return calls
 
@@ -132,8 +132,8 @@ def _calls(config: HttpConfig, answer: Any) -> list[Any]:
 def _nothing(config: HttpConfig, answer: Any) -> ConnectorError:
     shape = "the answer has the wrong shape"
     if config.compiled.reply:
-        return ConnectorError(f'{shape}: nothing is at "{config.response_path}" in {_shown(answer)}')
-    return ConnectorError(f"{shape}: set responsePath to where the reply is in {_shown(answer)}")
+        return ConnectorError(f'{shape}: nothing is at "{config.response_path}" in {_beginning(answer)}')
+    return ConnectorError(f"{shape}: set responsePath to where the reply is in {_beginning(answer)}")
 
 
 def _usual(answer: Any) -> Any:
@@ -144,11 +144,11 @@ def _usual(answer: Any) -> Any:
     return next((fields[key] for key in ("messages", "message") if fields.get(key) is not None), MISSING)
 
 
-def _as_messages(found: Any) -> list[Any] | None:
-    fields = fields_of(found)
+def _as_messages(reply: Any) -> list[Any] | None:
+    fields = fields_of(reply)
     if not {"role", "content", "tool_calls"}.isdisjoint(fields):
         return [{"role": "assistant", **fields}]
-    items = [found] if isinstance(found, str) else items_of(found)
+    items = [reply] if isinstance(reply, str) else items_of(reply)
     if items is None:
         return None
     return [{"role": "assistant", "content": item} if isinstance(item, str) else item for item in items]
@@ -162,19 +162,16 @@ def _with_calls(messages: list[Any], calls: list[Any]) -> list[Any]:
     return [{**last, "tool_calls": calls} if m is last else m for m in messages]
 
 
-def _shown(value: Any) -> str:
-    text = json_text(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+def _beginning(value: Any) -> str:
+    return cut(json_text(value), 200)
 
 
 Fill = Callable[[ConnectorContext[Any]], Any]
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-
 
 def _message(ctx: ConnectorContext[Any]) -> str:
-    users = (m for said in (ctx.new_messages, ctx.messages) for m in reversed(said) if m.role == "user")
-    last = next(users, None)
+    both = (ctx.new_messages, ctx.messages)
+    last = next((m for messages in both for m in reversed(messages) if m.role == "user"), None)
     return last.text if last else ""
 
 
@@ -211,18 +208,16 @@ def _compile(part: Any) -> Fill | None:
 
 
 def _compile_text(text: str) -> Fill | None:
-    names = _PLACEHOLDER.findall(text)
+    names = names_in(text)
     if unknown := [name for name in names if name not in PLACEHOLDERS]:
         known = ", ".join(PLACEHOLDERS)
         raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {known}")
     if not names:
         return None
-    if _PLACEHOLDER.fullmatch(text):
-        return PLACEHOLDERS[names[0]]
-    return lambda ctx: _PLACEHOLDER.sub(lambda found: _written(PLACEHOLDERS[found[1]](ctx)), text)
+    if name := only_placeholder(text):
+        return PLACEHOLDERS[name]
+    return lambda ctx: fill(text, lambda name: _text_of(PLACEHOLDERS[name](ctx)))
 
 
-def _written(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json_text(value)
+def _text_of(value: Any) -> str:
+    return "" if value is None else written(value)

@@ -1,4 +1,4 @@
-"""One pooled HTTP client per event loop, with bounded answers and a say in where it connects to.
+"""One pooled HTTP client per event loop, with bounded answers and a check of every address it connects to.
 
 It keeps no cookies, reads no proxy or netrc settings and follows no redirects: what a connector was given
 is all that is sent, and only to the address it was given.
@@ -72,39 +72,39 @@ async def read_bounded(response: ClientResponse, most: int) -> bytes:
     return bytes(body)
 
 
-class _Listening(ResponseHandler):
-    """Notes when data came in: a loop with much to do gets round to the answer only later."""
+class _TimedHandler(ResponseHandler):
+    """Notes when data came in: a busy event loop reads the answer only later."""
 
-    heard_at = 0.0
+    received_at = 0.0
 
     def data_received(self, data: bytes) -> None:
-        self.heard_at = perf_counter()
+        self.received_at = perf_counter()
         super().data_received(data)
 
 
 class _Connector(TCPConnector):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)  # pyright: ignore[reportUnknownMemberType] - aiohttp leaves a part untyped
-        self._factory = partial(_Listening, loop=asyncio.get_running_loop())
+        self._factory = partial(_TimedHandler, loop=asyncio.get_running_loop())
 
 
 class BoundedResponse(ClientResponse):
     """For plugins too no redirect is followed, and ``read``, ``text`` and ``json`` stop at the limit."""
 
-    _heard: _Listening | None = None
-    asked_at = 0.0
-    """When it was asked for, by ``perf_counter``; 0 where a connection had to be made for it first."""
+    _handler: _TimedHandler | None = None
+    sent_at = 0.0
+    """When its request was sent, by ``perf_counter``; 0 where a connection had to be made for it first."""
 
     @property
-    def heard_at(self) -> float:
+    def received_at(self) -> float:
         """When the last of it came in, by ``perf_counter``."""
-        return self._heard.heard_at if self._heard is not None else 0.0
+        return self._handler.received_at if self._handler is not None else 0.0
 
     async def start(self, connection: Connection) -> ClientResponse:
-        if isinstance(connection.protocol, _Listening):
-            self._heard = connection.protocol
+        if isinstance(connection.protocol, _TimedHandler):
+            self._handler = connection.protocol
             # The request has just been written. A connection that has carried data before was there already.
-            self.asked_at = perf_counter() if self._heard.heard_at else 0.0
+            self.sent_at = perf_counter() if self._handler.received_at else 0.0
         await super().start(connection)
         if self.status in _REDIRECTS:
             raise Redirected(self.status)

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from pydantic import Field
 
 from ..base.json_text import json_text
+from ..base.paths import fields_of, items_of
 from ..messages import TokensUsage
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .http import RemoteConfig
-from .json_paths import fields_of, items_of
 from .replies import read_usage
 
 _SEEN = "langgraph.seen"
@@ -79,13 +79,13 @@ def _read(
     fields = fields_of(answer)
     if "__error__" in fields:
         raise ConnectorError(f"the graph failed: {_error_text(fields['__error__'])}")
-    held = items_of(fields.get("messages"))
-    if held is None:
+    state = items_of(fields.get("messages"))
+    if state is None:
         keys = ", ".join(list(fields)[:10]) or "none"
         raise ConnectorError(f"the graph's state has the wrong shape: no list of messages (its keys: {keys})")
     seen: set[str] = ctx.run.memory.setdefault(_SEEN, set())
     known = seen | {message["id"] for message in sent}
-    new = [item for place, item in enumerate(held) if _is_new(item, place, known, ctx)]
+    new = [item for place, item in enumerate(state) if _is_new(item, place, known, ctx)]
     messages = [message for item in new if (message := to_openai(item)) is not None]
     interrupt: Any = fields.get("__interrupt__")
     if not messages:
@@ -129,37 +129,37 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_too
 
 def to_openai(item: Any) -> dict[str, Any] | None:
     """One message as it goes on; nothing for those the user wrote and for orders to remove one."""
-    given = fields_of(item)
-    if not given:
+    fields = fields_of(item)
+    if not fields:
         raise ConnectorError(f"the graph's state holds a {type(item).__name__} among its messages")
-    kind: Any = given.get("type") or given.get("role")
+    kind: Any = fields.get("type") or fields.get("role")
     role = _ROLES.get(str(kind), str(kind))
     if role in ("user", "remove"):
         return None
-    message: dict[str, Any] = {"role": role, "content": _content(given.get("content"))}
-    if calls := _calls(given):
+    message: dict[str, Any] = {"role": role, "content": _content(fields.get("content"))}
+    if calls := _calls(fields):
         message["tool_calls"] = calls
     for name in ("id", "name", "tool_call_id"):
-        if isinstance(given.get(name), str):
-            message[name] = given[name]
-    if given.get("status") == "error":
+        if isinstance(fields.get(name), str):
+            message[name] = fields[name]
+    if fields.get("status") == "error":
         message["status"] = "error"
     return message
 
 
 def usage_of(items: list[Any]) -> TokensUsage | None:
     """What all messages together used; nothing where none says."""
-    given = [fields_of(fields_of(item).get("usage_metadata")) for item in items]
-    found = [usage for item in given if (usage := read_usage(item or None)) is not None]
-    return sum(found[1:], found[0]) if found else None
+    reported = [fields_of(fields_of(item).get("usage_metadata")) for item in items]
+    usages = [usage for fields in reported if (usage := read_usage(fields or None)) is not None]
+    return sum(usages[1:], usages[0]) if usages else None
 
 
 def _content(content: Any) -> Any:
     """Text stays text; of blocks those that are not tool calls stay, a lone text block becomes its text."""
-    given = items_of(content)
-    if given is None:
+    items = items_of(content)
+    if items is None:
         return content
-    blocks = [block for block in given if fields_of(block).get("type") not in _CALL_BLOCKS]
+    blocks = [block for block in items if fields_of(block).get("type") not in _CALL_BLOCKS]
     match blocks:
         case []:
             return None
@@ -169,10 +169,10 @@ def _content(content: Any) -> Any:
             return blocks
 
 
-def _calls(given: dict[str, Any]) -> list[dict[str, Any]]:
+def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The tool calls, those with broken arguments included: the agent made them."""
-    named = [items_of(given.get(name)) or [] for name in ("tool_calls", "invalid_tool_calls")]
-    return [_call(fields_of(call)) for calls in named for call in calls]
+    lists = [items_of(message.get(name)) or [] for name in ("tool_calls", "invalid_tool_calls")]
+    return [_call(fields_of(call)) for calls in lists for call in calls]
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:

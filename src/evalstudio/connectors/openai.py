@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
+from ..base.paths import fields_of, follow
 from ..messages import Message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .http import RemoteConfig
-from .json_paths import fields_of, follow
 
 _VERSION = re.compile(r"/v\d\w*(/|$)")
 _SENT = {"role", "content", "tool_calls", "tool_call_id", "name", "refusal"}
@@ -26,12 +26,12 @@ class OpenAIConfig(RemoteConfig):
     extra_body: dict[str, Any] = Field(default={}, description="Further fields of the request, such as tools")
 
     def body(self, messages: list[Message]) -> dict[str, Any]:
-        said = [message.model_dump(include=_SENT, exclude_none=True) for message in messages]
+        sent = [message.model_dump(include=_SENT, exclude_none=True) for message in messages]
         if self.system_prompt:
-            said.insert(0, {"role": "system", "content": self.system_prompt})
+            sent.insert(0, {"role": "system", "content": self.system_prompt})
         optional = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        given = {key: value for key, value in optional.items() if value is not None}
-        return {"model": self.model, "messages": said, **given, **self.extra_body}
+        options = {key: value for key, value in optional.items() if value is not None}
+        return {"model": self.model, "messages": sent, **options, **self.extra_body}
 
 
 @define_connector(type="openai", label="OpenAI Chat Completions", needs_address=True)
@@ -60,16 +60,16 @@ def _read(answer: Any) -> ConnectorResponse:
     message = fields_of(choice.get("message"))
     if not message:
         raise ConnectorError(f"the answer has the wrong shape: no choices[0].message{_complaint(fields)}")
-    said = {"role": "assistant", **message}
-    if said.get("content") is None and isinstance(said.get("refusal"), str):
-        said["content"] = said["refusal"]
+    reply = {"role": "assistant", **message}
+    if reply.get("content") is None and isinstance(reply.get("refusal"), str):
+        reply["content"] = reply["refusal"]
     facts = {
         "responseId": fields.get("id"),
         "model": fields.get("model"),
         "finishReason": choice.get("finish_reason"),
     }
     return ConnectorResponse(
-        messages=[said],
+        messages=[reply],
         tokens_usage=fields_of(fields.get("usage")) or None,
         metadata={key: value for key, value in facts.items() if value is not None},
     )

@@ -47,11 +47,11 @@ async def _find(reference: str, project: ProjectScope | None) -> Callable[..., A
             f"config file are called (listed: {', '.join(listed) or 'none'})"
         )
     # Importing may take seconds; the other runs go on meanwhile.
-    found = await blocking.run(lambda: _import(module, name, project.folder))
-    home = getattr(found, "__module__", None) or type(found).__module__
+    function = await blocking.run(lambda: _import(module, name, project.folder))
+    home = getattr(function, "__module__", None) or type(function).__module__
     if home not in listed:
         raise ConnectorError(f'"{reference}" comes from the module "{home}", which is not listed')
-    return found
+    return function
 
 
 def _import(module: str, name: str, folder: Path) -> Callable[..., Any]:
@@ -65,10 +65,10 @@ def _import(module: str, name: str, folder: Path) -> Callable[..., Any]:
         raise ConnectorError(
             f'the module "{module}" cannot be imported: {type(error).__name__}: {error}'
         ) from error
-    found: Any = getattr(loaded, name, None)
-    if not callable(found):
+    function: Any = getattr(loaded, name, None)
+    if not callable(function):
         raise ConnectorError(f'the module "{module}" has no function "{name}"')
-    return found
+    return function
 
 
 _CONTEXT_NAMES = frozenset({"ctx", "context"})
@@ -76,8 +76,8 @@ _CONTEXT_NAMES = frozenset({"ctx", "context"})
 
 def callable_connector(function: Callable[..., Any]) -> ConnectorDefinition:
     """A connector of any callable of messages or of a context, sync or async."""
-    given = getattr(function, "__name__", "").strip("_").replace("_", "-")
-    name = given if TYPE_NAME.match(given) else "callable"
+    name = getattr(function, "__name__", "").strip("_").replace("_", "-")
+    name = name if TYPE_NAME.match(name) else "callable"
     return ConnectorDefinition(
         type=name, function=agent_of(function), label=name, module=getattr(function, "__module__", "") or ""
     )
@@ -85,7 +85,7 @@ def callable_connector(function: Callable[..., Any]) -> ConnectorDefinition:
 
 def agent_of(function: Callable[..., Any]) -> Callable[[ConnectorContext[Any]], Any]:
     """The function as a connector calls one."""
-    wants = wants_context(function)
+    wants = _wants_context(function)
 
     async def agent(ctx: ConnectorContext[Any]) -> Any:
         return await call(function, ctx if wants else ctx.messages)
@@ -93,7 +93,7 @@ def agent_of(function: Callable[..., Any]) -> Callable[[ConnectorContext[Any]], 
     return agent
 
 
-def wants_context(function: Callable[..., Any]) -> bool:
+def _wants_context(function: Callable[..., Any]) -> bool:
     """Whether the first parameter is a context, by its annotation or its name."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

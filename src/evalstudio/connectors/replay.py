@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -13,12 +13,14 @@ import orjson
 from pydantic import Field, ValidationError
 
 from ..base.concurrency import blocking
-from ..configs import StrictConfig, readable
+from ..base.paths import fields_of, items_of
+from ..base.problems import problems_of
+from ..base.text import cut
+from ..configs import StrictConfig
 from ..messages import Message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, ProjectScope, define_connector
-from .json_paths import fields_of, items_of
 
-_LONGEST_SHOWN = 120
+Texts = tuple[str, ...]
 
 
 class ReplayConfig(StrictConfig):
@@ -39,15 +41,16 @@ class ReplayConfig(StrictConfig):
 async def replay_agent(ctx: ConnectorContext[ReplayConfig]) -> ConnectorResponse:
     """Plays back what an agent said after the same user message, at the same turn of a recording."""
     recording = await _load(ctx)
-    asked = turns_of(ctx.messages)
-    said = tuple(turn.said for turn in asked if turn.said is not None)
-    conversation = _choose(ctx, recording, said)
-    answer = conversation.answer(said)
+    turns = turns_of(ctx.messages)
+    texts = _user_texts(turns)
+    conversation = _choose(ctx, recording, texts)
+    answer = conversation.answer(texts)
+    last = _quoted(texts[-1]) if texts else "an opening"
     if answer is None:
-        raise _miss(f'"{_cut(said[-1])}"' if said else "an opening", conversation.described(len(said)))
-    rest = list(answer)[len(asked[-1].messages) if asked else 0 :]
+        raise _miss(last, conversation.described(len(texts)))
+    rest = answer[len(turns[-1].messages) if turns else 0 :]
     if not rest:
-        raise _miss(f'a message after "{_cut(said[-1])}"' if said else "an opening", "nothing more recorded")
+        raise _miss(f"a message after {last}" if texts else last, "nothing more recorded")
     return ConnectorResponse(rest, metadata={"replayed": conversation.label})
 
 
@@ -59,11 +62,11 @@ async def replay_test(ctx: ConnectorContext[ReplayConfig]) -> str:
 
 
 async def _load(ctx: ConnectorContext[ReplayConfig]) -> Recording:
-    kept: Any = ctx.run.memory.get("replay.recording")
-    if kept is None:
+    recording: Any = ctx.run.memory.get("replay.recording")
+    if recording is None:
         project, file = ctx.connector.project, ctx.config.file
-        kept = ctx.run.memory["replay.recording"] = await blocking.run(lambda: _read(project, file))
-    return kept
+        recording = ctx.run.memory["replay.recording"] = await blocking.run(lambda: _read(project, file))
+    return recording
 
 
 def _read(project: ProjectScope | None, file: str) -> Recording:
@@ -78,51 +81,52 @@ def _read(project: ProjectScope | None, file: str) -> Recording:
         raise ConnectorError(f'the file "{file}" is outside the project folder')
     if not path.is_file():
         raise ConnectorError(f'there is no file "{file}" in the project folder')
-    return read_recording(path, file)
+    return _read_recording(path, file)
 
 
-def _choose(ctx: ConnectorContext[ReplayConfig], recording: Recording, said: tuple[str, ...]) -> Conversation:
+def _choose(ctx: ConnectorContext[ReplayConfig], recording: Recording, texts: Texts) -> Conversation:
     if ctx.config.conversation is not None:
         return _named(recording, [ctx.config.conversation])
     if ctx.config.select == "name":
         run = ctx.run
         names = [f"{run.scenario}/{run.case}" if run.case else "", run.case, run.scenario]
         return _named(recording, [name for name in names if name])
-    found = recording.by_messages.get(said)
-    if found is None:
-        there = "; ".join(c.described(len(said)) for c in recording.nearest(said))
-        raise _miss(f'"{_cut(said[-1])}" at turn {len(said)}' if said else "an opening", there)
-    return found
+    conversation = recording.by_messages.get(texts)
+    if conversation is None:
+        there = "; ".join(c.described(len(texts)) for c in recording.nearest(texts))
+        raise _miss(f"{_quoted(texts[-1])} at turn {len(texts)}" if texts else "an opening", there)
+    return conversation
 
 
 def _named(recording: Recording, names: list[str]) -> Conversation:
-    found = next((recording.by_name[name] for name in names if name in recording.by_name), None)
-    if found is None:
+    conversation = next((recording.by_name[name] for name in names if name in recording.by_name), None)
+    if conversation is None:
         there = ", ".join(list(recording.by_name)[:10]) or "no conversation with a name"
         raise _miss(" or ".join(f'the conversation "{name}"' for name in names) or "no name", there)
-    return found
+    return conversation
 
 
-def _miss(asked: str, there: str) -> ConnectorError:
-    return ConnectorError(f"nothing recorded for this: asked for {asked}; recorded is {there or 'nothing'}")
+def _miss(request: str, there: str) -> ConnectorError:
+    return ConnectorError(f"nothing recorded for this: asked for {request}; recorded is {there or 'nothing'}")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-
-
-_LONGEST_EXCERPT = 120
+def _quoted(text: str) -> str:
+    return f'"{cut(text, 120)}"'
 
 
 @dataclass(slots=True)
 class Turn:
-    """What the user said, nothing before the first time, and every message up to the next."""
+    """A user's text, none before the first, and every message up to the next one."""
 
-    said: str | None
+    user_text: str | None
     messages: list[Message] = field(default_factory=list[Message])
 
 
-def normal(text: str) -> str:
+def _user_texts(turns: Iterable[Turn]) -> Texts:
+    return tuple(turn.user_text for turn in turns if turn.user_text is not None)
+
+
+def _normal(text: str) -> str:
     """Texts are compared without the accidents of typing: composed, outer and repeated blanks removed."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
@@ -132,7 +136,7 @@ def turns_of(messages: Iterable[Message]) -> list[Turn]:
     turns: list[Turn] = []
     for message in messages:
         if message.role == "user":
-            turns.append(Turn(normal(message.text)))
+            turns.append(Turn(_normal(message.text)))
         else:
             if not turns:
                 turns.append(Turn(None))
@@ -148,26 +152,25 @@ class Conversation:
     turns: list[Turn]
 
     @property
-    def said(self) -> tuple[str, ...]:
-        return tuple(turn.said for turn in self.turns if turn.said is not None)
+    def user_texts(self) -> Texts:
+        return _user_texts(self.turns)
 
-    def answer(self, said: Sequence[str]) -> list[Message] | None:
-        """What followed the last of these user messages, if it was said at the same turn."""
-        spoken = [turn for turn in self.turns if turn.said is not None]
-        if not said:
+    def answer(self, texts: Texts) -> list[Message] | None:
+        """What followed the last of these user texts, if it came at the same turn."""
+        if not texts:
             opening = self.turns[0] if self.turns else None
-            return opening.messages if opening and opening.said is None else None
-        if len(said) > len(spoken) or spoken[len(said) - 1].said != said[-1]:
+            return opening.messages if opening and opening.user_text is None else None
+        begun = [turn for turn in self.turns if turn.user_text is not None]
+        if len(texts) > len(begun) or begun[len(texts) - 1].user_text != texts[-1]:
             return None
-        return spoken[len(said) - 1].messages
+        return begun[len(texts) - 1].messages
 
     def described(self, turn: int) -> str:
-        """What the user said here at a turn, for an error."""
-        said = self.said
-        if turn == 0 or turn > len(said):
-            return f"{self.label}, {len(said)} turns"
-        text = said[turn - 1]
-        return f'"{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"}" ({self.label})'
+        """The user's text at a turn, for an error."""
+        texts = self.user_texts
+        if turn == 0 or turn > len(texts):
+            return f"{self.label}, {len(texts)} turns"
+        return f"{_quoted(texts[turn - 1])} ({self.label})"
 
 
 @dataclass(slots=True)
@@ -176,45 +179,45 @@ class Recording:
 
     conversations: list[Conversation] = field(default_factory=list[Conversation])
     by_name: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
-    by_messages: dict[tuple[str, ...], Conversation] = field(
-        default_factory=dict[tuple[str, ...], Conversation]
-    )
+    by_messages: dict[Texts, Conversation] = field(default_factory=dict[Texts, Conversation])
 
     def add(self, conversation: Conversation, names: Iterable[str]) -> None:
         self.conversations.append(conversation)
         for name in names:
             self.by_name.setdefault(name, conversation)
-        said = conversation.said
-        for length in range(len(said) + 1):
-            self.by_messages.setdefault(said[:length], conversation)
+        texts = conversation.user_texts
+        for length in range(len(texts) + 1):
+            self.by_messages.setdefault(texts[:length], conversation)
 
-    def nearest(self, said: tuple[str, ...], most: int = 3) -> list[Conversation]:
-        """Conversations that went the same way up to the last message, else the first ones."""
-        before = said[:-1]
+    def nearest(self, texts: Texts) -> list[Conversation]:
+        """A few conversations that went the same way up to the last message, else the first ones."""
+        before = texts[:-1]
         same = [
-            c for c in self.conversations if c.said[: len(before)] == before and len(c.said) > len(before)
+            c
+            for c in self.conversations
+            if len(c.user_texts) > len(before) and c.user_texts[: len(before)] == before
         ]
-        return (same or self.conversations)[:most]
+        return (same or self.conversations)[:3]
 
 
-def read_recording(path: Path, shown: str) -> Recording:
+def _read_recording(path: Path, name: str) -> Recording:
     """The recording in a file; read once as long as the file stays the same."""
     try:
         facts = path.stat()
-        return _read_lines(path, facts.st_mtime_ns, facts.st_size, shown)
+        return _read_lines(path, facts.st_mtime_ns, facts.st_size, name)
     except OSError as error:
-        raise ConnectorError(f'the file "{shown}" cannot be read ({error.strerror})') from None
+        raise ConnectorError(f'the file "{name}" cannot be read ({error.strerror})') from None
 
 
 @lru_cache(maxsize=8)
-def _read_lines(path: Path, _changed: int, _size: int, shown: str) -> Recording:
+def _read_lines(path: Path, _changed: int, _size: int, name: str) -> Recording:
     recording = Recording()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                _add_line(recording, line, f"{shown}:{number}")
+                _add_line(recording, line, f"{name}:{number}")
     if not recording.conversations:
-        raise ConnectorError(f'the file "{shown}" holds no conversation')
+        raise ConnectorError(f'the file "{name}" holds no conversation')
     return recording
 
 
@@ -224,13 +227,12 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     except orjson.JSONDecodeError as error:
         raise ConnectorError(f"{where}: not valid JSON: {error.msg}") from None
     fields = fields_of(value)
-    given = items_of(fields.get("messages"))
-    if given is None:
+    items = items_of(fields.get("messages"))
+    if items is None:
         raise ConnectorError(f'{where}: expected an object with "messages", a list')
     try:
-        messages = [Message.model_validate(item) for item in given]
+        messages = [Message.model_validate(item) for item in items]
     except ValidationError as error:
-        path, problem = readable(error)[0]
-        raise ConnectorError(f"{where}: not a message: {path}: {problem}") from None
+        raise ConnectorError(f"{where}: not a message: {problems_of(error)[0]}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
     recording.add(Conversation(names[0] if names else where, turns_of(messages)), names)

@@ -10,11 +10,11 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ..base.json_text import json_text
-from ..configs import readable
+from ..base.problems import problems_of
 from ..messages import Message, TokensUsage
 from .contract import ConnectorError, ConnectorResponse
 
-ROLES = frozenset({"assistant", "tool", "system", "developer", "function"})
+_ROLES = frozenset({"assistant", "tool", "system", "developer", "function"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "contentParts"})
 _RESPONSE_FIELDS = {
     "latency_ms": "latencyMs",
@@ -38,15 +38,15 @@ class AgentReply:
 def read_reply(returned: object, latency_ms: float, most: int) -> AgentReply:
     """The reply in whatever a connector returned."""
     response = _as_response(returned)
-    given = response.messages
-    if not isinstance(cast(object, given), list | tuple):
-        raise ConnectorError(f"messages must be a list, not {_kind(given)}")
-    if not given:
+    items = response.messages
+    if not isinstance(cast(object, items), list | tuple):
+        raise ConnectorError(f"messages must be a list, not {_kind(items)}")
+    if not items:
         raise ConnectorError("the answer holds no message")
-    if len(given) > most:
-        raise ConnectorError(f"the answer holds {len(given):,} messages; the limit is {most:,}")
+    if len(items) > most:
+        raise ConnectorError(f"the answer holds {len(items):,} messages; the limit is {most:,}")
     return AgentReply(
-        messages=[_message(item, place) for place, item in enumerate(given, 1)],
+        messages=[_message(item, place) for place, item in enumerate(items, 1)],
         latency_ms=latency_ms if response.latency_ms is None else _latency(response.latency_ms),
         tokens_usage=read_usage(response.tokens_usage),
         thread_id=_thread_id(response.thread_id),
@@ -69,11 +69,11 @@ def _as_response(returned: object) -> ConnectorResponse:
 
 def _from_fields(fields: Mapping[str, Any]) -> ConnectorResponse:
     if "messages" in fields and "role" not in fields:
-        given: dict[str, Any] = {
+        others: dict[str, Any] = {
             name: fields.get(name, fields.get(alias)) for name, alias in _RESPONSE_FIELDS.items()
         }
-        given["metadata"] = given["metadata"] or {}
-        return ConnectorResponse(fields["messages"], **given)
+        others["metadata"] = others["metadata"] or {}
+        return ConnectorResponse(fields["messages"], **others)
     if _MESSAGE_FIELDS.isdisjoint(fields):
         keys = ", ".join(list(map(str, fields))[:10]) or "none"
         raise ConnectorError(f"returned an object that is no message (its keys: {keys})")
@@ -91,9 +91,9 @@ def _message(item: object, place: int) -> Message:
         try:
             item = Message.model_validate(item)
         except ValidationError as error:
-            path, problem = readable(error)[0]
-            raise ConnectorError(f"message {place} of the answer is not valid: {path}: {problem}") from None
-    if item.role not in ROLES:
+            problem = problems_of(error)[0]
+            raise ConnectorError(f"message {place} of the answer is not valid: {problem}") from None
+    if item.role not in _ROLES:
         raise ConnectorError(
             f'wrong roles: message {place} of the answer has the role "{item.role[:40]}"; an answer holds '
             "only what the agent added (assistant, tool, system)"

@@ -1,4 +1,4 @@
-"""One run's line to one agent: calls with limits and retries, answers in one shape, errors in words.
+"""One run's connection to one agent: calls with limits and retries, answers in one shape, errors in words.
 
 Whatever a connector's function does, what comes out is a reply, a ``ConnectorError`` or a cancellation.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import random
 from time import monotonic, perf_counter
@@ -17,8 +17,11 @@ from uuid import uuid4
 
 from aiohttp import ClientError, ClientTimeout
 
-from ..base.concurrency import blocking
+from ..base.addresses import shown_address
+from ..base.concurrency import TimeLimitExceeded, WorkAborted, blocking, bounded
 from ..base.json_text import json_text
+from ..base.redaction import Redaction, secrets_sent
+from ..base.references import UnsetVariable, resolve, values_of
 from ..messages import Message
 from .connection import AgentConnection, CallPolicy
 from .contract import (
@@ -33,7 +36,6 @@ from .contract import (
 from .exchange import explain
 from .http_pool import HttpPool
 from .replies import AgentReply, read_reply
-from .secrets import Redaction, resolve, shown_address, values_of
 
 log = logging.getLogger("evalstudio")
 
@@ -57,7 +59,7 @@ class AgentSession:
     ) -> None:
         self.definition = definition
         self.run = run
-        self._given = settings
+        self._settings = settings
         self._pool = pool
         self._extra = extra_headers or {}
         self._policy = (policy or CallPolicy()).for_config(settings.config)
@@ -85,10 +87,10 @@ class AgentSession:
         """The agent's end state, where its connector has a hook for that."""
         if self.definition.state_hook is None:
             return None
-        found, _ = await self._attempt(self.definition.state_hook, self._context((), ()))
-        if found is None or isinstance(found, dict):
-            return cast("dict[str, Any] | None", found)
-        kind = type(found).__name__
+        state, _ = await self._attempt(self.definition.state_hook, self._context((), ()))
+        if state is None or isinstance(state, dict):
+            return cast("dict[str, Any] | None", state)
+        kind = type(state).__name__
         raise self._named(ConnectorError(f"its state hook must return a dict, not a {kind}"))
 
     async def probe(self) -> str:
@@ -105,27 +107,27 @@ class AgentSession:
         if self._opened is None or self._opened[2].http.closed:
             try:
                 self._opened = self._open()
-            except ConnectorError as error:
-                raise self._named(error) from None
+            except UnsetVariable as error:
+                raise self._named(ConnectorError(str(error))) from None
         settings, extra, connection = self._opened
         return ConnectorContext(settings, list(messages), list(new_messages), self.run, extra, connection)
 
     def _open(self) -> tuple[ConnectorSettings[Any], Headers, AgentConnection]:
         """Look up what is referred to, once for all calls of the run."""
-        given = self._given
-        base_url = resolve(given.base_url.strip(), "baseUrl")
-        headers, extra = _resolved(given.headers), _resolved(self._extra)
+        settings = self._settings
+        base_url = resolve(settings.base_url.strip(), "baseUrl")
+        headers, extra = _resolved(settings.headers), _resolved(self._extra)
         sent = merge_headers(headers, extra)
-        referred = values_of(given.base_url, *given.headers.values(), *self._extra.values())
+        referred = values_of(settings.base_url, *settings.headers.values(), *self._extra.values())
         connection = AgentConnection(
             http=self._pool.client(),
             timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
             headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
             policy=self._policy,
-            shown=shown_address(given.base_url.strip()),
-            redact=Redaction.of(base_url, headers | extra, referred),
+            address=shown_address(settings.base_url.strip()),
+            redact=Redaction.of(referred | secrets_sent(base_url, headers | extra)),
         )
-        return replace(given, base_url=base_url, headers=headers), extra, connection
+        return replace(settings, base_url=base_url, headers=headers), extra, connection
 
     async def _attempt(
         self, function: Callable[..., Any], ctx: ConnectorContext[Any]
@@ -137,52 +139,53 @@ class AgentSession:
         while True:
             tries += 1
             seconds = min(policy.timeout_seconds, end - monotonic())
-            ctx.connection.asked_at = None
+            ctx.connection.sent_at = None
             start = perf_counter()
             try:
                 returned = await bounded(call(function, ctx), seconds)
-                return returned, self._taken(ctx.connection, start) * 1000
-            except CallTimeout:
+                return returned, self._seconds_taken(ctx.connection, start) * 1000
+            except TimeLimitExceeded:
                 late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
                 raise self._named(late, tries) from None
             except ConnectorError as error:
                 failure, cause = error, None
             except Exception as error:
-                failure, cause = self._understood(error), error
+                failure, cause = self._as_connector_error(error), error
             wait = policy.wait_before(tries, failure.retry_after, random())
             if not failure.again or tries > policy.retries or monotonic() + wait >= end:
                 raise self._named(failure, tries) from cause
             await asyncio.sleep(wait)
 
     @staticmethod
-    def _taken(connection: AgentConnection, start: float) -> float:
+    def _seconds_taken(connection: AgentConnection, start: float) -> float:
         """What the agent took, in seconds: from the request that was sent to the last data that came in.
 
         Where that is not known, it is the whole call. What this process was busy with in between is not
         the agent's.
         """
-        if connection.heard_at <= start:
+        if connection.received_at <= start:
             return perf_counter() - start
-        return connection.heard_at - (connection.asked_at or start)
+        return connection.received_at - (connection.sent_at or start)
 
     @property
     def _place(self) -> str:
-        return shown_address(self._given.base_url.strip()) or "it"
+        return shown_address(self._settings.base_url.strip()) or "it"
 
-    def _understood(self, error: Exception) -> ConnectorError:
-        """What a connector's function let fly, as our own error."""
+    def _as_connector_error(self, error: Exception) -> ConnectorError:
+        """What a connector's function raised, as our own error."""
         assert self._opened is not None
         if isinstance(error, ClientError):
             return explain(error, self._opened[2], self._place)
+        if isinstance(error, WorkAborted):
+            return ConnectorError(f"it {error}")
         return ConnectorError(
             f"{type(error).__name__}: {error}".removesuffix(": "), again=isinstance(error, ConnectionError)
         )
 
     def _named(self, error: ConnectorError, tries: int = 1) -> ConnectorError:
         """The error with the connector's name before it and nothing secret in it."""
-        text = str(error)
         redact = self._opened[2].redact if self._opened else Redaction()
-        detail = redact(text)[:_LONGEST_DETAIL] + (f" (tried {tries} times)" if tries > 1 else "")
+        detail = redact(str(error))[:_LONGEST_DETAIL] + (f" (tried {tries} times)" if tries > 1 else "")
         return ConnectorError(
             f'Connector "{self.definition.type}": {detail}', again=error.again, retry_after=error.retry_after
         )
@@ -214,7 +217,7 @@ async def test_connector(
     pool: HttpPool,
     policy: CallPolicy,
 ) -> ConnectorCheck:
-    """Say whether the agent is there and answers; never raises but for cancellation."""
+    """Whether the agent is there and answers; raises nothing but a cancellation."""
     run = RunInfo(id=f"test-{uuid4().hex[:12]}")
     session = AgentSession(definition, settings, pool=pool, run=run, policy=policy)
     start = perf_counter()
@@ -236,20 +239,13 @@ async def close_connectors(definitions: Iterable[ConnectorDefinition]) -> None:
             continue
         try:
             await bounded(call(definition.close_hook), _CLOSE_SECONDS)
-        except CallTimeout:
+        except TimeLimitExceeded:
             log.warning('Connector "%s" did not close within %g s', definition.type, _CLOSE_SECONDS)
         except Exception as error:
             log.warning('Connector "%s" failed to close: %s', definition.type, error)
 
 
-_GRACE_SECONDS = 1.0
-
-
-class CallTimeout(Exception):
-    """The function did not return in time."""
-
-
-def is_async(function: Callable[..., Any]) -> bool:
+def _is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it only makes a coroutine: functions and objects with an async ``__call__``."""
     code = getattr(function, "__code__", None)
     if code is not None and code.co_flags & inspect.CO_COROUTINE:
@@ -259,55 +255,10 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-async def call(function: Callable[..., Any], *given: Any) -> object:
+async def call(function: Callable[..., Any], *arguments: Any) -> object:
     """The function's answer; what blocks runs in a worker thread."""
-    try:
-        if is_async(function):
-            returned: object = function(*given)
-        else:
-            returned = await blocking.run(lambda: function(*given))
-        return await cast(Awaitable[object], returned) if inspect.isawaitable(returned) else returned
-    except SystemExit as error:
-        # Let through, it would end the event loop and with it every other run.
-        raise RuntimeError(f"it tried to exit the program ({error})") from None
-
-
-async def bounded(work: Coroutine[Any, Any, object], seconds: float) -> object:
-    """Await under a time limit that holds even if the work swallows its cancellation.
-
-    What is awaited is a future beside the task, so that nobody has to wait for a task that will not end.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[object] = loop.create_future()
-    task = loop.create_task(_carry(work, outcome))
-    timer = loop.call_later(seconds, _expire, outcome)
-    try:
-        return await outcome
-    finally:
-        timer.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait((task,), timeout=_GRACE_SECONDS)
-
-
-async def _carry(work: Coroutine[Any, Any, object], outcome: asyncio.Future[object]) -> None:
-    try:
-        returned = await work
-    except asyncio.CancelledError:
-        _fail(outcome, ConnectorError("it cancelled itself"))
-    except Exception as error:
-        _fail(outcome, error)
+    if _is_async(function):
+        returned: object = function(*arguments)
     else:
-        if not outcome.done():
-            outcome.set_result(returned)
-
-
-def _expire(outcome: asyncio.Future[object]) -> None:
-    _fail(outcome, CallTimeout())
-
-
-def _fail(outcome: asyncio.Future[object], error: Exception) -> None:
-    if not outcome.done():
-        # A future takes no StopIteration: it would end the coroutine that awaits it.
-        stopped = isinstance(error, StopIteration)
-        outcome.set_exception(RuntimeError("StopIteration") if stopped else error)
+        returned = await blocking.run(lambda: function(*arguments))
+    return await cast(Awaitable[object], returned) if inspect.isawaitable(returned) else returned

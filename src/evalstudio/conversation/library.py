@@ -9,8 +9,8 @@ from typing import Any, cast
 from uuid import uuid4
 
 from ..base.concurrency import run_sync
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..cassettes import Cassette
-from ..configs import closest
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
 from ..connectors.http_pool import HttpPool
@@ -22,7 +22,7 @@ from ..llm.settings import LlmSettings
 from ..plugins import PluginRegistry, create_registry
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
-from .preparation import InvalidScenario, Services, prepare
+from .preparation import Services, prepare
 from .results import RunResult
 
 AgentLike = Callable[..., Any] | ConnectorDefinition | Mapping[str, Any]
@@ -58,9 +58,15 @@ async def run_scenario(
         definition, settings = _agent(connector, types)
         run = RunInfo(id=uuid4().hex, scenario=wanted.name, case=(row.name or "") if row else "")
         headers = who.headers if who else {}
-        asker = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
+        key = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
         session = open_session(
-            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, asker=asker
+            definition,
+            settings,
+            pool=pool,
+            run=run,
+            extra_headers=headers,
+            cassette=cassette,
+            run_key=key,
         )
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
         return await finished(converse(plan, session, services))
@@ -110,10 +116,10 @@ def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Ca
         found = next((item for item in cases if item.name == case), None)
         if found is None:
             names = ", ".join(item.name or "(unnamed)" for item in cases) or "none"
-            raise InvalidScenario(f'no case is called "{case}"; there are: {names}')
+            raise InvalidInput(Problem(f'no case is called "{case}"', hint=f"there are: {names}"))
         return found
     if len(cases) > 1 or isinstance(scenario.cases, str):
-        raise InvalidScenario("the scenario has several cases; say which with case=")
+        raise InvalidInput(Problem("the scenario has several cases", hint="say which with case="))
     return cases[0] if cases else None
 
 
@@ -143,6 +149,6 @@ def _definition(kind: object, registry: PluginRegistry) -> ConnectorDefinition:
     definition = registry.get_connector(str(kind))
     if definition is None:
         known = [item["type"] for item in registry.list_connector_types()]
-        hint = closest(str(kind), known) or f"; there are: {', '.join(known)}"
-        raise InvalidScenario(f'no connector type is called "{kind}"{hint}')
+        hint = suggestion(str(kind), known, "there are:")
+        raise InvalidInput(Problem(f'no connector type is called "{kind}"', hint=hint))
     return definition

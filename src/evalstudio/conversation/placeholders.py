@@ -1,4 +1,4 @@
-"""``{{name}}`` in a scenario's texts, filled from the case in one pass: values are never expanded again."""
+"""``{{name}}`` in a scenario's texts, filled from the case."""
 
 from __future__ import annotations
 
@@ -6,30 +6,34 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.json_text import json_text
-from ..base.paths import MISSING, lookup, split_path
+from ..base import placeholders
+from ..base.paths import MISSING, lookup
+from ..base.problems import InvalidInput, Problem
 from ..messages import ContentBlock, Message
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([\w][\w.\[\]-]*)\s*\}\}")
-
-
-class UnfilledPlaceholder(ValueError):
-    """A placeholder the case has no value for."""
+# Other braces, such as those of a template language the agent is asked about, stay as they are.
+_NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The text with its placeholders replaced; one without a value is an error."""
+    """The text with its placeholders replaced; those without a value are told all at once."""
+    unfilled: list[Problem] = []
 
-    def value_of(found: re.Match[str]) -> str:
-        value = values.get(found[1], MISSING)
-        if value is MISSING:
-            value = lookup(values, split_path(found[1]))
+    def value_of(name: str) -> str | None:
+        if not _NAME.fullmatch(name):
+            return None
+        value = lookup(values, name)
         if value is MISSING:
             known = ", ".join(sorted(values)) or "none"
-            raise UnfilledPlaceholder(f"{found[0]} has no value in this case; its values are: {known}")
-        return value if isinstance(value, str) else json_text(value)
+            message = f"{{{{{name}}}}} has no value in this case"
+            unfilled.append(Problem(message, hint=f"its values are: {known}"))
+            return None
+        return placeholders.written(value)
 
-    return _PLACEHOLDER.sub(value_of, text)
+    filled = placeholders.fill(text, value_of)
+    if unfilled:
+        raise InvalidInput(*unfilled)
+    return filled
 
 
 def fill_message(message: Message, values: Mapping[str, Any]) -> Message:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from ..configs import InvalidConfig, closest
+from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..evaluators.contract import Embedder, LanguageModel, PersonaInfo, ScenarioInfo
 from ..evaluators.criteria import EvaluationCriteria
 from ..evaluators.definition import Entry, with_keys
 from ..messages import Message
 from ..plugins import PluginRegistry
 from .definitions import Case, EvaluatorUse, Persona, Scenario
-from .placeholders import UnfilledPlaceholder, fill, fill_message
+from .placeholders import fill, fill_message
+
+T = TypeVar("T", str, str | None, Message)
 
 JUDGE = "criteria"
 USUAL_MAX_MESSAGES = 10
 _CRITERIA = ("successCriteria", "failureCriteria", "success_criteria", "failure_criteria")
-
-
-class InvalidScenario(ValueError):
-    """A scenario that cannot be run as it is; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,78 +47,85 @@ class PreparedScenario:
         return bool(self.seeds) and self.seeds[-1].role in ("user", "tool")
 
 
-def entries_of(
-    scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any] | None = None
-) -> list[Entry]:
-    """The evaluators of a scenario: the implicit judge, those it lists, and those that always run."""
-    found = _implicit(scenario, registry, values)
-    for place, use in enumerate(scenario.evaluators):
-        found.append(use if isinstance(use, Entry) else _resolve(place, _filled_use(use, values), registry))
-    listed = {entry.definition.type for entry in found}
-    found += [d.use() for d in registry.auto_evaluators() if d.type not in listed]
-    keyed = with_keys(found)
-    _check_criteria_names(keyed, scenario.criteria)
-    return keyed
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Fills a scenario's texts with a case's values; without a case they stay as they are written."""
+
+    values: Mapping[str, Any] | None
+    problems: ProblemList
+    subject: str = ""
+
+    def filled(self, text: T, *path: str | int) -> T:
+        if text is not None and self.values is not None:
+            fill_it: Any = fill_message if isinstance(text, Message) else fill
+            with self.problems.collect(*path, subject=self.subject):
+                return fill_it(text, self.values)
+        return text
+
+    def use(self, use: EvaluatorUse, *path: str | int) -> EvaluatorUse:
+        """Criteria have placeholders wherever they are written; other settings mean what they say."""
+        criteria = {key: use.config[key] for key in _CRITERIA if isinstance(use.config.get(key), str)}
+        filled = {key: self.filled(text, *path, "config", key) for key, text in criteria.items()}
+        return use.model_copy(update={"config": use.config | filled}) if filled else use
 
 
-def _implicit(scenario: Scenario, registry: PluginRegistry, values: Mapping[str, Any] | None) -> list[Entry]:
+def _entries(scenario: Scenario, registry: PluginRegistry, texts: _Texts) -> list[Entry]:
+    """The evaluators that can be used; what is wrong with the others is among the problems."""
+    problems = texts.problems
+    entries: list[Entry] = []
+    if (judge := _implicit(scenario, texts)) is not None:
+        with problems.collect():
+            entries.append(_resolve(judge, registry))
+    for number, use in enumerate(scenario.evaluators):
+        with problems.collect("evaluators", number):
+            filled = use if isinstance(use, Entry) else texts.use(use, "evaluators", number)
+            entry = filled if isinstance(filled, Entry) else _resolve(filled, registry)
+            entries.append(_checked(entry, scenario.criteria))
+    listed = {entry.definition.type for entry in entries}
+    for definition in registry.auto_evaluators():
+        if definition.type not in listed:
+            with problems.collect(subject=definition.type):
+                entries.append(_checked(definition.use(), scenario.criteria))
+    with problems.collect():
+        return with_keys(entries)
+    return entries
+
+
+def _implicit(scenario: Scenario, texts: _Texts) -> EvaluatorUse | None:
     if scenario.success_criteria or scenario.failure_criteria:
         config = {
-            "successCriteria": _filled(scenario.success_criteria, values),
-            "failureCriteria": _filled(scenario.failure_criteria, values),
+            "successCriteria": texts.filled(scenario.success_criteria, "successCriteria"),
+            "failureCriteria": texts.filled(scenario.failure_criteria, "failureCriteria"),
             "failureCriteriaMode": scenario.failure_criteria_mode,
         }
-        given = {key: item for key, item in config.items() if item is not None}
-        judge = EvaluatorUse(type="llm-judge", config=given, name=JUDGE)
-        return [_resolve(None, judge, registry)]
+        settings = {key: item for key, item in config.items() if item is not None}
+        return EvaluatorUse(type="llm-judge", config=settings, name=JUDGE)
     if scenario.criteria and not scenario.evaluators:
-        return [_resolve(None, EvaluatorUse(type="criteria-judge"), registry)]
-    return []
+        return EvaluatorUse(type="criteria-judge")
+    return None
 
 
-def _filled(text: str | None, values: Mapping[str, Any] | None) -> str | None:
-    """The text with the case's values; without a case it stays as it is written."""
-    return text if text is None or values is None else fill(text, values)
-
-
-def _filled_use(use: EvaluatorUse, values: Mapping[str, Any] | None) -> EvaluatorUse:
-    """Criteria have placeholders wherever they are written; other settings mean what they say."""
-    filled = {
-        key: _filled(use.config[key], values) for key in _CRITERIA if isinstance(use.config.get(key), str)
-    }
-    return use.model_copy(update={"config": use.config | filled}) if filled else use
-
-
-def _resolve(place: int | None, use: EvaluatorUse, registry: PluginRegistry) -> Entry:
-    where = JUDGE if place is None else f"evaluators[{place}]"
+def _resolve(use: EvaluatorUse, registry: PluginRegistry) -> Entry:
     definition = registry.get_evaluator(use.type)
     if definition is None:
         known = [item["type"] for item in registry.list_evaluator_types()]
-        raise InvalidScenario(f'{where}.type: no evaluator is called "{use.type}"{closest(use.type, known)}')
-    try:
-        return definition.use(use.config, gate=use.gate, name=use.name, reduce=use.reduce)
-    except InvalidConfig as error:
-        path, message = error.problems[0]
-        raise InvalidScenario(f"{where}.config{'.' if path else ''}{path}: {message} ({use.type})") from None
+        message = f'no evaluator is called "{use.type}"'
+        raise InvalidInput(Problem(message, ("type",), suggestion(use.type, known)))
+    return definition.use(use.config, gate=use.gate, name=use.name, reduce=use.reduce)
 
 
-def _check_criteria_names(entries: Sequence[Entry], criteria: Sequence[EvaluationCriteria]) -> None:
+def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:
     """A criterion that is not declared would silently leave its evaluator without a say."""
-    known = {criterion.name for criterion in criteria}
-    for entry in entries:
-        one = getattr(entry.config, "criterion_name", None)
-        many: Sequence[str] = getattr(entry.config, "criterion_names", ())
-        for name in ([one] if one else []) + list(many):
-            if name not in known:
-                raise InvalidScenario(
-                    f'{entry.key}: criterionName "{name}" is not among the scenario\'s criteria'
-                    f"{closest(name, known) or ': declare it there'}"
-                )
-
-
-def _filled_criterion(criterion: EvaluationCriteria, values: Mapping[str, Any] | None) -> EvaluationCriteria:
-    description = _filled(criterion.description, values)
-    return criterion.model_copy(update={"description": description}) if values else criterion
+    known = [criterion.name for criterion in criteria]
+    one: str | None = getattr(entry.config, "criterion_name", None)
+    many: Sequence[str] = getattr(entry.config, "criterion_names", ())
+    message = "is not among the scenario's criteria"
+    ProblemList(
+        Problem(f'"{name}" {message}', ("config", key), suggestion(name, known) or "declare it there")
+        for key, name in [("criterionName", one), *(("criterionNames", name) for name in many)]
+        if name and name not in known
+    ).check()
+    return entry
 
 
 def prepare(
@@ -132,22 +137,18 @@ def prepare(
     has_model: bool = False,
     usual_max_messages: int = USUAL_MAX_MESSAGES,
 ) -> PreparedScenario:
-    """Everything one conversation needs, or ``InvalidScenario``.
+    """Everything one conversation needs, or ``InvalidInput`` with everything that is wrong.
 
     ``usual_max_messages`` holds where the scenario sets no limit; its script is never cut short by it.
     """
-    values = case.vars if case else None
-    try:
-        entries = entries_of(scenario, registry, values)
-        seeds = [m if values is None else fill_message(m, values) for m in scenario.messages]
-        script = [text if values is None else fill(text, values) for text in scenario.script]
-        instructions = _filled(scenario.instructions, values)
-        criteria = [_filled_criterion(criterion, values) for criterion in scenario.criteria]
-    except (UnfilledPlaceholder, InvalidConfig) as error:
-        raise InvalidScenario(str(error)) from None
-    agent_first = bool(seeds) and seeds[-1].role in ("user", "tool")
-    needed = 2 * len(script) + agent_first
-    limit = scenario.max_messages or max(needed, usual_max_messages)
+    problems = ProblemList()
+    texts = _Texts(case.vars if case else None, problems, f'case "{case.name}"' if case and case.name else "")
+    entries = _entries(scenario, registry, texts)
+    seeds = [texts.filled(m, "messages", number) for number, m in enumerate(scenario.messages)]
+    script = [texts.filled(text, "script", number) for number, text in enumerate(scenario.script)]
+    instructions = texts.filled(scenario.instructions, "instructions")
+    criteria = [_filled_criterion(one, number, texts) for number, one in enumerate(scenario.criteria)]
+    limit = scenario.max_messages or max(_needed(seeds, script), usual_max_messages)
     prepared = PreparedScenario(
         scenario=ScenarioInfo(scenario.name, instructions, limit),
         entries=entries,
@@ -164,8 +165,22 @@ def prepare(
         stop_on_failure=scenario.stop_on_failure,
         simulated=has_model and _needs_simulation(persona, seeds, script, instructions),
     )
-    check_prepared(prepared, has_model=has_model)
+    with problems.collect():
+        check_prepared(prepared, has_model=has_model)
+    problems.check()
     return prepared
+
+
+def _needed(seeds: Sequence[Message], script: Sequence[str]) -> int:
+    """How many messages the script takes: one of the user and one reply each, and a reply to the seeds."""
+    return 2 * len(script) + (bool(seeds) and seeds[-1].role in ("user", "tool"))
+
+
+def _filled_criterion(criterion: EvaluationCriteria, number: int, texts: _Texts) -> EvaluationCriteria:
+    if texts.values is None:
+        return criterion
+    description = texts.filled(criterion.description, "criteria", number, "description")
+    return criterion.model_copy(update={"description": description})
 
 
 def _needs_simulation(
@@ -180,28 +195,29 @@ def _needs_simulation(
 
 def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
     """Somebody must speak, and there must be room for a turn."""
+    problems = ProblemList()
     if not prepared.agent_first:
         if not prepared.script and not prepared.simulated:
-            raise InvalidScenario(
-                "nobody can speak first: add a script, end the seed messages with a user message, "
-                "or set llmSettings so that the user can be simulated"
+            problems.append(
+                Problem(
+                    "nobody can speak first",
+                    hint="add a script, end the seed messages with a user message, "
+                    "or set llmSettings so that the user can be simulated",
+                )
             )
         if prepared.max_messages < 2:
-            raise InvalidScenario(
-                "maxMessages: leaves no room for a user message and its reply; 2 is the least"
-            )
-    needed = 2 * len(prepared.script) + prepared.agent_first
-    if prepared.max_messages < needed:
-        raise InvalidScenario(
-            f"maxMessages: is {prepared.max_messages}, but the script needs {needed}; "
-            "raise it, or leave it out to make the scenario as long as its script"
-        )
-    if not has_model and any(entry.definition.cost == "llm" for entry in prepared.entries):
-        judge = next(entry for entry in prepared.entries if entry.definition.cost == "llm")
-        if getattr(judge.config, "llm", None) is None:
-            raise InvalidScenario(
-                f'"{judge.key}" needs a language model: set llmSettings in the config file, or pass llm='
-            )
+            message = "leaves no room for a user message and its reply"
+            problems.append(Problem(message, ("maxMessages",), "2 is the least"))
+    needed = _needed(prepared.seeds, prepared.script)
+    if 2 <= prepared.max_messages < needed:
+        message = f"is {prepared.max_messages}, but the script needs {needed}"
+        hint = "raise it, or leave it out to make the scenario as long as its script"
+        problems.append(Problem(message, ("maxMessages",), hint))
+    judges = [entry for entry in prepared.entries if entry.definition.cost == "llm"]
+    if not has_model and judges and getattr(judges[0].config, "llm", None) is None:
+        message = f'"{judges[0].key}" needs a language model'
+        problems.append(Problem(message, hint="set llmSettings in the config file, or pass llm="))
+    problems.check()
 
 
 @dataclass(frozen=True, slots=True)

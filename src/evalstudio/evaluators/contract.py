@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
-from ..base.paths import MISSING, lookup, split_path
+from ..base.paths import MISSING, follow, read_path
 from ..messages import Message, TokensUsage, ToolCall, as_text, text_of, tool_calls_of
 from .criteria import EvaluationCriteria, Score
 
@@ -274,8 +274,8 @@ class EvaluatorContext(Generic[C]):
 
     def find(self, path: str | None) -> Any:
         """The value a path leads to, or ``None``. No path means the response."""
-        parts = split_path(path or "response")
-        value = lookup(self.facts.root(parts[0]), parts[1:]) if parts else MISSING
+        steps = read_path(path or "response")
+        value = follow(self.facts.root(str(steps[0])), steps[1:]) if steps else MISSING
         return None if value is MISSING else value
 
     def text(self, path: str | None = None) -> str | None:

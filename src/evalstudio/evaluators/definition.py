@@ -13,10 +13,10 @@ from typing import Any, cast, get_args, overload
 
 from pydantic import BaseModel
 
+from ..base.problems import InvalidInput, Problem
 from ..base.schemas import Schema
 from ..configs import (
     ConfigShape,
-    InvalidConfig,
     StrictConfig,
     config_of,
     first_paragraph,
@@ -72,12 +72,15 @@ class EvaluatorDefinition:
         **settings: Any,
     ) -> Entry:
         """This evaluator with a config, as an entry of a scenario."""
-        parsed = self.config.parse(self.type, {**(config or {}), **settings})
+        try:
+            parsed = self.config.parse(self.type, {**(config or {}), **settings})
+        except InvalidInput as error:
+            raise error.within("config", subject=self.type) from None
         chosen = gate or (self.gate(parsed) if callable(self.gate) else self.gate)
         if chosen not in _GATES:
-            raise InvalidConfig(self.type, [("gate", f"{chosen!r} is not one of {', '.join(_GATES)}")])
+            raise self._wrong("gate", chosen, _GATES)
         if (reduce or self.reduce) not in _REDUCES:
-            raise InvalidConfig(self.type, [("reduce", f"{reduce!r} is not one of {', '.join(_REDUCES)}")])
+            raise self._wrong("reduce", reduce, _REDUCES)
         inline = self.inline(parsed) if callable(self.inline) else self.inline
         return Entry(
             definition=self,
@@ -89,13 +92,17 @@ class EvaluatorDefinition:
             inline=inline and not self.is_async,
         )
 
+    def _wrong(self, key: str, choice: object, choices: Sequence[str]) -> InvalidInput:
+        message = f"{choice!r} is not one of {', '.join(choices)}"
+        return InvalidInput(Problem(message, (key,), subject=self.type))
+
     def gate_text(self) -> str:
         """The gate for a reader: the default one where it depends on the config."""
         if not callable(self.gate):
             return self.gate
         try:
             return self.gate(self.config.parse(self.type, {}))
-        except InvalidConfig:
+        except InvalidInput:
             return self.gate(None)
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +137,9 @@ def with_keys(entries: list[Entry]) -> list[Entry]:
     """Give every entry its own key: its name, else its type, else ``type#2`` and so on."""
     names = [entry.name for entry in entries if entry.name is not None]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidConfig("evaluators", [("name", f"{twice!r} is used twice; names must be unique")])
+        raise InvalidInput(
+            Problem(f"the name {twice!r} is used twice", ("evaluators",), "names must be unique")
+        )
     taken = set(names)
     keyed: list[Entry] = []
     for entry in entries:
@@ -216,18 +225,17 @@ class _Made(ConfigShape):
         super().__init__({"type": "object"})
         self._maker = maker
 
-    def parse(self, what: str, raw: Mapping[str, Any] | None) -> Any:
-        given = dict(raw or {})
+    def parse(self, subject: str, raw: Mapping[str, Any] | None) -> Any:
+        config = dict(raw or {})
         if not isinstance(self._maker, type):
-            if given:
-                raise InvalidConfig(
-                    what, [(next(iter(given)), "takes no config: it is registered as an object")]
-                )
+            if config:
+                message = "takes no config: it is registered as an object"
+                raise InvalidInput(*(Problem(message, (key,), subject=subject) for key in config))
             return self._maker
         try:
-            return self._maker(**given)
+            return self._maker(**config)
         except (TypeError, ValueError) as error:
-            raise InvalidConfig(what, [("", str(error))]) from None
+            raise InvalidInput(Problem(str(error), subject=subject)) from None
 
 
 def adapt_class(candidate: Any) -> EvaluatorDefinition:

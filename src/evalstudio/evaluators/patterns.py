@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import re2
 
+from ..base.json_text import whole_text
+
 if TYPE_CHECKING:
     import regex
 
@@ -83,14 +85,8 @@ def _read_flags(flags: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text in NFC, with halves of surrogate pairs, which no engine takes, joined or replaced."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return unicodedata.normalize("NFC", text)
+    """The text in NFC, without halves of surrogate pairs, which no engine takes."""
+    return text if text.isascii() else unicodedata.normalize("NFC", whole_text(text))
 
 
 def _options() -> re2.Options:

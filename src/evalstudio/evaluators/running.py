@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator, Iterable, Sequence
 from time import perf_counter
 from typing import Any, cast
 
-from ..base.concurrency import blocking
+from ..base.concurrency import WorkAborted, blocking, bounded
 from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
 from .criteria import Excluded, normalize
 from .definition import Entry
@@ -24,7 +24,6 @@ log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
 _OURS = "evalstudio."
-_GRACE_SECONDS = 1.0
 _LONGEST_REASON = 10_000
 
 
@@ -94,14 +93,11 @@ async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore 
 async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start = perf_counter()
     try:
-        returned = await _bounded(_call(entry, facts), entry.definition.timeout)
+        returned = await bounded(_call(entry, facts), entry.definition.timeout)
         return _settle(entry, returned, facts, start)
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return [_errored(entry, facts, "the evaluator cancelled itself", start)]
-    except (Exception, SystemExit) as error:
+    except WorkAborted as error:
+        return [_errored(entry, facts, f"the evaluator {error}", start)]
+    except Exception as error:
         return [_errored(entry, facts, _message(error), start)]
 
 
@@ -153,26 +149,6 @@ class _Watched:
                 raise
             except BaseException as error:
                 thrown = error
-
-
-async def _bounded(work: Coroutine[Any, Any, object], seconds: float) -> object:
-    """Await under a time limit that holds even if the work swallows its cancellation."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        await _abandon(task)
-        raise
-    if not task.done():
-        await _abandon(task)
-        raise TimeoutError(f"timed out after {seconds:g} s")
-    return task.result()
-
-
-async def _abandon(task: asyncio.Task[object]) -> None:
-    task.cancel()
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    await asyncio.wait({task}, timeout=_GRACE_SECONDS)
 
 
 def _message(error: BaseException) -> str:

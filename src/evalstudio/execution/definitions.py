@@ -1,139 +1,236 @@
-"""Definitions kept: files applied whole or not at all, single ones made, changed and deleted by name."""
+"""Definitions: one service that saves them, with the same rules behind the API, the commands and files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from ..base.files import ConfigError
-from ..configs import closest
+from pydantic import BaseModel
+from pydantic.alias_generators import to_snake
+
+from ..base.located import Located
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..project.changes import (
     DefinitionChange,
     ProjectState,
     changes_for,
+    entity_of,
     project_state_of,
     read_files,
-    writes_of,
 )
-from ..project.definition_files import Located
-from ..project.documents import KINDS, REFERENCES, DefinitionKind, Document, raise_problems, read_document
-from ..project.entities import name_key
-from ..storage import contract
-from ..storage.errors import NameTaken
+from ..project.documents import (
+    KINDS,
+    REFERENCES,
+    AnyStored,
+    DefinitionKind,
+    Document,
+    check_references,
+    document_of,
+    read_document,
+)
+from ..project.entities import StoredConnector, StoredPersona, name_key
+from ..project.secrets import SecretBox, masked
+from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records
+from ..storage.errors import NotFound, VersionConflict
 from .workspace import Workspace
 
+_TRIES = 5
 
-async def load_project_state(records: contract.Records) -> ProjectState:
-    """What the project holds now."""
+
+class DefinitionService:
+    """The definitions of an open project. What is read from it has its secrets masked.
+
+    Wherever a definition comes from, text that looks sealed is refused, masks are replaced by the secrets
+    that are stored (and dropped if the address changes), what it refers to must be there, it must fit what is
+    registered here, its secrets are sealed, and it replaces only the version that was read. A model is needed
+    to run a definition, not to save it.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._store = workspace.store
+        self._context = workspace.definition_context()
+
+    async def page(
+        self, kind: DefinitionKind, filters: Filters, *, cursor: str | None, limit: int
+    ) -> Page[AnyStored]:
+        page = await self._store.list_of(kind, filters, cursor=cursor, limit=limit)
+        return Page([masked_entity(entity) for entity in page.items], page.cursor)
+
+    async def get(self, kind: DefinitionKind, definition_id: str) -> AnyStored:
+        return masked_entity(await self._store.get(kind, definition_id))
+
+    async def create(
+        self,
+        kind: DefinitionKind,
+        definition: BaseModel,
+        *,
+        once: IdempotencyKey | None = None,
+        located: Located | None = None,
+    ) -> AnyStored:
+        """Save a new definition, which refers to others by id."""
+        document, state = await self._document(kind, definition, None, located)
+        changes = await self._changes(state, [document])
+        entity = writes_of(state, changes, self._context.box)[0].put
+        assert entity is not None, "what is new is stored"
+        return masked_entity(await self._store.create(entity, once=once))
+
+    async def update(
+        self,
+        kind: DefinitionKind,
+        definition_id: str,
+        definition: BaseModel,
+        *,
+        expected: int | None = None,
+        located: Located | None = None,
+    ) -> AnyStored:
+        """Replace a definition; with ``expected`` only if it is still of that version."""
+        for tries_left in reversed(range(_TRIES)):
+            known = await self._store.get(kind, definition_id)
+            if expected not in (None, known.version):
+                raise VersionConflict(kind, known.name, expected or 0, known.version)
+            document, state = await self._document(kind, definition, known, located)
+            changes = await self._changes(state, [document])
+            entity = writes_of(state, changes, self._context.box)[0].put if changes else known
+            assert entity is not None, "nothing is deleted here"
+            try:
+                # Masks were restored from the version that was read: a newer one may hold other secrets.
+                return masked_entity(await self._store.update(entity, expected=known.version))
+            except VersionConflict:
+                if expected is not None or not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    async def delete(self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None) -> None:
+        await self._store.delete(kind, definition_id, expected=expected)
+
+    async def apply(
+        self,
+        documents: Sequence[Document],
+        *,
+        prune: bool = False,
+        dry_run: bool = False,
+        review: Callable[[Sequence[DefinitionChange]], None] | None = None,
+    ) -> list[DefinitionChange]:
+        """Make the project match these documents, all of them or none; says what changed, or would.
+
+        ``review`` sees the changes before any is made, and stops them by raising.
+        """
+        state = await load_project_state(self._store)
+        changes = await self._changes(state, documents, prune=prune)
+        if review is not None:
+            review(changes)
+        if changes and not dry_run:
+            await self._store.apply(writes_of(state, changes, self._context.box))
+        return changes
+
+    async def _changes(
+        self, state: ProjectState, documents: Sequence[Document], *, prune: bool = False
+    ) -> list[DefinitionChange]:
+        # A file of cases may be long, and a server has others to answer.
+        return await asyncio.to_thread(changes_for, state, documents, self._context, prune=prune)
+
+    async def _document(
+        self, kind: DefinitionKind, definition: BaseModel, known: AnyStored | None, located: Located | None
+    ) -> tuple[Document, ProjectState]:
+        """A definition with names in place of ids, and the part of the project that it touches."""
+        entities: dict[DefinitionKind, list[AnyStored]] = {one: [] for one in KINDS}
+        for field, target in REFERENCES[kind].values():
+            for one in getattr(definition, to_snake(field)):
+                try:
+                    entities[target].append(await self._store.get(target, one))
+                except NotFound:
+                    raise InvalidInput(Problem(f'there is no {target} "{one}"', (field,))) from None
+        names = {entity.id: entity.name for referred in entities.values() for entity in referred}
+        document = replace(document_of(kind, definition, names), located=located)
+        state = project_state_of(entities)
+        if known is not None:
+            # Under its new name, so that a rename is a change and not a second definition.
+            state.documents[document.key] = document_of(kind, known, names)
+            state.entities[document.key] = known
+        return document, state
+
+
+def masked_entity(entity: AnyStored) -> AnyStored:
+    """A definition as it may be shown."""
+    if not isinstance(entity, StoredPersona | StoredConnector):
+        return entity
+    return type(entity).model_validate(masked(entity.model_dump(by_alias=True)))
+
+
+async def apply_files(workspace: Workspace, paths: Sequence[Path]) -> list[DefinitionChange]:
+    """Make the project match its files; says what changed."""
+    return await DefinitionService(workspace).apply(read_files(paths))
+
+
+def writes_of(
+    state: ProjectState, changes: Sequence[DefinitionChange], box: SecretBox | None = None
+) -> list[DefinitionWrite]:
+    """What storage has to do for the changes, in order, to the versions that were read; secrets sealed."""
+    ids = _ids(state)
+    writes: list[DefinitionWrite] = []
+    for change in changes:
+        known = state.entity((change.kind, name_key(change.name)))
+        expected = known.version if known is not None else None
+        if change.document is None:
+            writes.append(DefinitionWrite(change.kind, delete=change.id, expected=expected))
+            continue
+        entity = entity_of(change.document, ids, known, box)
+        ids[change.document.key] = entity.id
+        writes.append(DefinitionWrite(change.kind, put=entity, expected=expected))
+    return writes
+
+
+async def load_project_state(records: Records) -> ProjectState:
+    """Everything a project defines now."""
     return project_state_of({kind: await _all(records, kind) for kind in KINDS})
 
 
-async def _all(records: contract.Records, kind: DefinitionKind) -> list[Any]:
-    found: list[Any] = []
+async def _all(records: Records, kind: DefinitionKind) -> list[AnyStored]:
+    entities: list[AnyStored] = []
     cursor: str | None = None
     while True:
         page = await records.list_of(kind, cursor=cursor, limit=500)
-        found += page.items
+        entities += page.items
         cursor = page.cursor
         if cursor is None:
-            return found
+            return entities
 
 
-async def apply_files(
-    workspace: Workspace, paths: Sequence[Path], *, prune: bool = False, dry_run: bool = False
-) -> list[DefinitionChange]:
-    """Make the project match its files; says what changed, or would."""
-    return await apply_documents(workspace, read_files(paths), prune=prune, dry_run=dry_run)
-
-
-async def apply_documents(
-    workspace: Workspace, documents: Sequence[Document], *, prune: bool = False, dry_run: bool = False
-) -> list[DefinitionChange]:
-    """Make the project match these definitions; says what changed, or would."""
-    project_state = await load_project_state(workspace.store)
-    changes = changes_for(project_state, documents, workspace.definition_context(), prune=prune)
-    if not dry_run:
-        await write_changes(workspace, project_state, changes)
-    return changes
-
-
-async def write_changes(
-    workspace: Workspace, project_state: ProjectState, changes: Sequence[DefinitionChange]
-) -> None:
-    """Make the changes of a plan, all of them or none."""
-    writes = writes_of(project_state, changes, workspace.definition_context().box)
-    if writes:
-        await workspace.store.apply([contract.DefinitionWrite(w.kind, w.put, w.delete) for w in writes])
-
-
-def find(project_state: ProjectState, kind: DefinitionKind, wanted: str) -> Document:
+def find(state: ProjectState, kind: DefinitionKind, name: str) -> Document:
     """The definition of this name, or of this id."""
-    found = project_state.documents.get((kind, name_key(wanted)))
-    if found is not None:
-        return found
-    for key, entity in project_state.entities.items():
-        if key[0] == kind and entity.id == wanted:
-            return project_state.documents[key]
-    names = [document.name for key, document in project_state.documents.items() if key[0] == kind]
-    raise ConfigError(f'there is no {kind} called "{wanted}"{closest(wanted, names)}')
+    match = state.documents.get((kind, name_key(name)))
+    if match is not None:
+        return match
+    for key, entity in state.entities.items():
+        if key[0] == kind and entity.id == name:
+            return state.documents[key]
+    names = [document.name for key, document in state.documents.items() if key[0] == kind]
+    raise InvalidInput(Problem(f'there is no {kind} called "{name}"', hint=suggestion(name, names)))
 
 
-async def create(workspace: Workspace, kind: DefinitionKind, given: Located) -> Any:
-    """Keep a new definition; answers it as it is kept."""
-    project_state = await load_project_state(workspace.store)
-    document = read_given(project_state, kind, given)
-    if document.key in project_state.documents:
-        raise NameTaken(kind, project_state.documents[document.key].name)
-    return await _keep(workspace, project_state, document)
+def read_definition(state: ProjectState, kind: DefinitionKind, fields: Located) -> AnyStored:
+    """A definition in the form files have, as an entity; what it refers to may be named or given by id."""
+    names = {entity.id: entity.name for entity in state.entities.values()}
+    body = dict(cast(dict[str, Any], fields.data))
+    for field in REFERENCES[kind]:
+        if isinstance(body.get(field), list):
+            body[field] = [names.get(one, one) if isinstance(one, str) else one for one in body[field]]
+    document = read_document(kind, replace(fields, data=body))
+    known: dict[DefinitionKind, list[str]] = {
+        one: [entity.name for entity in state.of_kind(one)] for one in KINDS
+    }
+    check_references([document], known).check()
+    return entity_of(document, _ids(state))
 
 
-async def update(workspace: Workspace, kind: DefinitionKind, wanted: str, given: Located) -> Any:
-    """Change the given fields of a definition, and leave the others."""
-    project_state = await load_project_state(workspace.store)
-    known = find(project_state, kind, wanted)
-    document = changed(project_state, known, given)
-    if document.key != known.key:
-        if document.key in project_state.documents:
-            raise NameTaken(kind, project_state.documents[document.key].name)
-        project_state.documents[document.key] = project_state.documents.pop(known.key)
-        project_state.entities[document.key] = project_state.entities.pop(known.key)
-    return await _keep(workspace, project_state, document)
+def with_fields(known: Document, fields: Located) -> Located:
+    """The fields of a definition with others put over them; null takes a field out."""
+    body: dict[str, Any] = {**known.shown().body, **cast(Mapping[str, Any], fields.data)}
+    return replace(fields, data={key: item for key, item in body.items() if item is not None})
 
 
-async def delete(workspace: Workspace, kind: DefinitionKind, wanted: str) -> str:
-    """Delete a definition; answers its name."""
-    project_state = await load_project_state(workspace.store)
-    known = find(project_state, kind, wanted)
-    await workspace.store.delete(kind, project_state.entity(known.key).id)
-    return known.name
-
-
-def changed(project_state: ProjectState, known: Document, given: Located) -> Document:
-    """A definition with the given fields put over its own; null takes a field out."""
-    fields = {**known.shown().body, **cast(dict[str, Any], given.data)}
-    body = {key: item for key, item in fields.items() if item is not None}
-    return read_given(project_state, known.kind, replace(given, data=body))
-
-
-def read_given(project_state: ProjectState, kind: DefinitionKind, given: Located) -> Document:
-    """A definition in the form files have; what it refers to may also be given by id."""
-    names = {entity.id: entity.name for entity in project_state.entities.values()}
-    body: Any = given.data
-    if isinstance(body, dict):
-        body = dict(cast(dict[str, Any], body))
-        for field in REFERENCES[kind]:
-            if isinstance(body.get(field), list):
-                body[field] = [names.get(one, one) if isinstance(one, str) else one for one in body[field]]
-    problems: list[str] = []
-    document = read_document(kind, replace(given, data=body), problems)
-    raise_problems(problems)
-    assert document is not None, "a document is read or there are problems"
-    return document
-
-
-async def _keep(workspace: Workspace, project_state: ProjectState, document: Document) -> Any:
-    changes = changes_for(project_state, [document], workspace.definition_context())
-    await write_changes(workspace, project_state, changes)
-    return await workspace.store.find(document.kind, document.name)
+def _ids(state: ProjectState) -> dict[tuple[DefinitionKind, str], str]:
+    return {key: cast(str, entity.id) for key, entity in state.entities.items()}

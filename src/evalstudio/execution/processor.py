@@ -13,7 +13,6 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
 from ..project.entities import Execution, RunSummary
-from ..reporting.statistics import RunFacts
 from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding
 from ..storage.errors import LeaseLost, StorageError
 from .run_worker import RunWorker, system_error
@@ -233,26 +232,6 @@ async def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSumma
         cursor = page.cursor
         if cursor is None:
             return
-
-
-def facts_of(run: RunSummary) -> RunFacts:
-    """A run as statistics see it."""
-    return RunFacts(
-        id=run.id,
-        subject=subject_of(run),
-        outcome=run.result.outcome if run.result else None,
-        fault=run.result.fault if run.result else None,
-        asserted=run.result.asserted if run.result else True,
-        latency_ms=run.latency_ms,
-        tokens=run.total_tokens,
-        reason=run.result.reason if run.result else "",
-    )
-
-
-def subject_of(run: RunSummary) -> str:
-    """What runs that are mere repetitions of each other have in common, for a reader."""
-    parts = [run.scenario_name, run.case_name, run.persona_name, run.connector_name]
-    return " · ".join(part for part in parts if part)
 
 
 @contextmanager

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeVar
 
-from ..base.files import ConfigError
-from ..configs import closest
+from ..base.problems import InvalidInput, Problem, suggestion
 from ..conversation.definitions import Case
 from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
-from ..project.validation import InvalidDefinition, cases_of, check_connector, check_scenario
-from ..storage.contract import DefinitionKind, Filters, IdempotencyKey, NewRun, Records, Snapshot
-from ..storage.errors import NotFound, UnknownReference
+from ..project.validation import cases_of, check_connector, check_scenario
+from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
+from ..storage.errors import NotFound
 from .processor import all_runs
 from .workspace import Workspace
+
+T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
@@ -45,17 +46,17 @@ async def request_for(
 ) -> ExecutionRequest:
     """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
     store = workspace.store
-    scenarios = [cast(StoredScenario, await store.get("scenario", one)) for one in wanted.scenario_ids]
+    scenarios = [await store.get("scenario", one) for one in wanted.scenario_ids]
     if only:
         scenarios = [_named(scenarios, name, "scenario of this eval") for name in only]
     if connectors:
-        found = [cast("StoredConnector | None", await store.find("connector", name)) for name in connectors]
+        found = [await store.find("connector", name) for name in connectors]
         for name, connector in zip(connectors, found, strict=True):
             if connector is None:
-                raise ConfigError(f'there is no connector called "{name}"')
+                raise InvalidInput(f'there is no connector called "{name}"')
         chosen = [connector for connector in found if connector is not None]
     else:
-        chosen = [cast(StoredConnector, await store.get("connector", one)) for one in wanted.connector_ids]
+        chosen = [await store.get("connector", one) for one in wanted.connector_ids]
     times = repetitions or wanted.repetitions or workspace.config.defaults.repetitions or 1
     return ExecutionRequest(scenarios, chosen, times, wanted)
 
@@ -66,7 +67,7 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
     name = request.eval.name
     page = await records.executions(Filters(eval_id=request.eval.id), limit=1)
     if not page.items:
-        raise ConfigError(f'"{name}" has not been run yet, so nothing has failed')
+        raise InvalidInput(f'"{name}" has not been run yet, so nothing has failed')
     subjects = frozenset(
         [
             (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
@@ -75,14 +76,14 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
         ]
     )
     if not subjects:
-        raise ConfigError(f'everything passed in the last execution of "{name}"; nothing to run again')
+        raise InvalidInput(f'everything passed in the last execution of "{name}"; nothing to run again')
     return replace(request, only_subjects=subjects)
 
 
 def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:
     found = next((s for s in scenarios if s.name.casefold() == name.casefold()), None)
     if found is None:
-        raise ConfigError(
+        raise InvalidInput(
             f'there is no {what} called "{name}"; there are {", ".join(s.name for s in scenarios)}'
         )
     return found
@@ -99,28 +100,30 @@ async def trial_request(
     labels: dict[str, Any] | None = None,
 ) -> ExecutionRequest:
     """One scenario against one connector, as one of its personas and with one of its cases if asked for."""
-    scenario = cast(StoredScenario, await _referred(workspace, "scenario", "scenarioId", scenario_id))
-    connector = cast(StoredConnector, await _referred(workspace, "connector", "connectorId", connector_id))
+    scenario = await _referred("scenarioId", workspace.store.get("scenario", scenario_id))
+    connector = await _referred("connectorId", workspace.store.get("connector", connector_id))
     if persona_id is not None:
-        await _referred(workspace, "persona", "personaId", persona_id)
+        await _referred("personaId", workspace.store.get("persona", persona_id))
         scenario = scenario.model_copy(update={"persona_ids": [persona_id]})
     if case_name is not None:
         scenario = await _with_case(workspace, scenario, case_name)
     return ExecutionRequest([scenario], [connector], repetitions, trigger="try", labels=labels or {})
 
 
-async def _referred(workspace: Workspace, kind: DefinitionKind, field: str, identity: str) -> object:
+async def _referred(field: str, reading: Awaitable[T]) -> T:
+    """What a field of the request refers to."""
     try:
-        return await workspace.store.get(kind, identity)
+        return await reading
     except NotFound as error:
-        raise UnknownReference(f"{field}: {error}") from None
+        raise InvalidInput(Problem(str(error), (field,))) from None
 
 
 async def _with_case(workspace: Workspace, scenario: StoredScenario, name: str) -> StoredScenario:
     cases = await asyncio.to_thread(cases_of, scenario, workspace.folder)
     names = [case.name or f"case {number}" for number, case in enumerate(cases, 1)]
     if name not in names:
-        raise UnknownReference(f'caseName: the scenario has no case "{name}"{closest(name, names)}')
+        message = f'the scenario has no case "{name}"'
+        raise InvalidInput(Problem(message, ("caseName",), suggestion(name, names)))
     case = cases[names.index(name)].model_copy(update={"name": name})
     return scenario.model_copy(update={"cases": [case]})
 
@@ -136,7 +139,7 @@ async def start_execution(
             # A server has others to answer while it multiplies out a large eval.
             await asyncio.sleep(0)
     if not runs:
-        raise ConfigError("there is nothing to run")
+        raise InvalidInput("there is nothing to run")
     execution = Execution(
         eval_id=request.eval.id if request.eval else None,
         eval_name=request.eval.name if request.eval else None,
@@ -150,27 +153,25 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
     for connector in request.connectors:
         try:
             check_connector(connector, workspace.registry)
-        except InvalidDefinition as error:
-            raise ConfigError(f'connector "{connector.name}": {error}') from None
+        except InvalidInput as error:
+            raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
     for scenario in request.scenarios:
-        personas = [
-            cast(StoredPersona, await workspace.store.get("persona", one)) for one in scenario.persona_ids
-        ]
+        personas = [await workspace.store.get("persona", one) for one in scenario.persona_ids]
         try:
             cases = check_scenario(
                 scenario,
                 workspace.registry,
                 workspace.folder,
-                personas=cast(Any, personas),
+                personas=[*personas],
                 has_model=workspace.has_model,
             )
-        except InvalidDefinition as error:
-            raise ConfigError(f'scenario "{scenario.name}": {error}') from None
+        except InvalidInput as error:
+            raise error.within(subject=f'scenario "{scenario.name}"') from None
         for run in _multiplied(scenario, cases, personas, request):
             count += 1
             if count > MOST_RUNS:
-                raise ConfigError(f"this would be more than {MOST_RUNS:,} runs; run less at once")
+                raise InvalidInput(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
 
 

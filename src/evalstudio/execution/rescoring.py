@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import cast
 
 from ..conversation.definitions import Persona, Scenario
 from ..conversation.judging import judge_conversation
 from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.results import Turn
-from ..project.entities import Run, StoredScenario
+from ..project.entities import Run
 from ..storage.errors import NotFound
 from .workspace import Workspace
 
@@ -43,7 +42,7 @@ async def _prepare(workspace: Workspace, run: Run) -> PreparedScenario:
     messages = scenario.messages
     if run.scenario_id is not None:
         with suppress(NotFound):
-            scenario = cast(StoredScenario, await workspace.store.get("scenario", run.scenario_id))
+            scenario = await workspace.store.get("scenario", run.scenario_id)
     persona = Persona.model_validate(dict(then["persona"])) if then["persona"] else None
     prepared = prepare(
         scenario.model_copy(update={"messages": messages}),

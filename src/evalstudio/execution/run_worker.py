@@ -12,11 +12,11 @@ from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, Finished, TurnEnded, UserSpoke, converse
-from ..conversation.preparation import InvalidScenario, PreparedScenario, prepare
+from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.results import Finding, Turn, Verdict
 from ..project.entities import Connector
-from ..project.validation import InvalidDefinition, check_connector
+from ..project.validation import check_connector
 from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
@@ -38,7 +38,7 @@ class RunWorker:
         try:
             prepared, persona = self._prepare(claimed)
             agent = self._agent(claimed, persona)
-        except (InvalidScenario, InvalidDefinition, ValueError) as error:
+        except ValueError as error:
             return system_error(str(error))
         return await self._hold(claimed, prepared, agent)
 
@@ -98,7 +98,7 @@ class RunWorker:
         # A second attempt is a conversation of its own: it shares nothing with the first.
         lease, run = claimed.lease, claimed.run
         run_id = lease.run_id if lease.attempt == 1 else f"{lease.run_id}-{lease.attempt}"
-        asker = (run.scenario_name, run.case_name, run.persona_name, run.connector_name, str(run.repetition))
+        names = (run.scenario_name, run.case_name, run.persona_name, run.connector_name, str(run.repetition))
         return open_session(
             definition,
             settings,
@@ -106,7 +106,7 @@ class RunWorker:
             run=RunInfo(id=run_id),
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
-            asker=" · ".join(part for part in asker if part),
+            run_key=" · ".join(name for name in names if name),
         )
 
 

@@ -62,7 +62,7 @@ class Workspace:
         return ProjectScope(self.folder, tuple(self.config.python_modules))
 
     def definition_context(self) -> DefinitionContext:
-        return DefinitionContext(self.registry, self.folder, self.has_model, self.box)
+        return DefinitionContext(self.registry, self.folder, self.box)
 
     def services(self) -> Services:
         return Services(self.llm, self.llm or LocalEmbedder())

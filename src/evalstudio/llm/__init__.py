@@ -1,4 +1,4 @@
-"""The only room that talks to model providers: chat, structured answers, embeddings."""
+"""The only package that talks to model providers: chat, structured answers, embeddings."""
 
 from __future__ import annotations
 

@@ -50,10 +50,10 @@ def read_answer(text: str, schema: type[Shape]) -> Shape:
 def find_objects(text: str) -> list[dict[str, Any]]:
     """Every outermost JSON object in the text. One that is broken spoils the whole reply: what is nested
     in it, or stands beside it, may not be what the model meant."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     opening = _OPENS.search(text)
     while opening:
-        if len(found) == _MOST_OBJECTS:
+        if len(objects) == _MOST_OBJECTS:
             raise InvalidAnswer(f"the reply has more than {_MOST_OBJECTS} JSON objects")
         try:
             value, end = _DECODER.raw_decode(text, opening.start())
@@ -63,9 +63,9 @@ def find_objects(text: str) -> list[dict[str, Any]]:
             raise InvalidAnswer("the JSON is nested too deeply") from None
         except ValueError as error:
             raise InvalidAnswer(f"the JSON cannot be used: {error}") from None
-        found.append(_sound(value) if _HALVES.search(text, opening.start(), end) else value)
+        objects.append(_sound(value) if _HALVES.search(text, opening.start(), end) else value)
         opening = _OPENS.search(text, end)
-    return found
+    return objects
 
 
 def _sound(value: dict[str, Any]) -> dict[str, Any]:
@@ -75,13 +75,13 @@ def _sound(value: dict[str, Any]) -> dict[str, Any]:
 
 def _problems(error: ValidationError) -> str:
     """What does not fit, without the values: the first few problems, each with its place."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    shown = [
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    texts = [
         f"{'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}"
-        for problem in found[:_MOST_PROBLEMS]
+        for problem in problems[:_MOST_PROBLEMS]
     ]
-    rest = len(found) - len(shown)
-    return "; ".join(shown) + (f"; and {rest} more" if rest else "")
+    rest = len(problems) - len(texts)
+    return "; ".join(texts) + (f"; and {rest} more" if rest else "")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

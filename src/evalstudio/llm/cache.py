@@ -17,14 +17,15 @@ from uuid import uuid4
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from ..base.addresses import shown_address
 from ..base.concurrency import blocking
+from ..base.redaction import Redaction
 from ..cassettes import Cassette, key_of
-from ..connectors.secrets import shown_address
 from ..evaluators.builtin.prompts import MARK
 from ..evaluators.contract import Answer
 from ..messages import Message, TokensUsage, text_for_model
 from .answers import InvalidAnswer
-from .settings import LlmSettings, ModelError, Role, Target, redact
+from .settings import LlmSettings, ModelError, Role, Target
 from .usage import RoleUsage
 
 log = logging.getLogger("evalstudio")
@@ -79,14 +80,14 @@ class AnswerCache:
     def _read(self, key: str) -> dict[str, Any] | None:
         path = self._path(key)
         try:
-            found: Any = orjson.loads(path.read_bytes())
+            value: Any = orjson.loads(path.read_bytes())
             # What was used last is evicted last.
             os.utime(path)
         except (OSError, orjson.JSONDecodeError):
             return None
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             return None
-        entry = cast(dict[str, Any], found)
+        entry = cast(dict[str, Any], value)
         whole = entry.get("key") == key and isinstance(entry.get("response"), dict)
         return entry["response"] if whole else None
 
@@ -140,13 +141,13 @@ def text_request(
 ) -> dict[str, Any]:
     """A request for a text, or for an object of the schema."""
     request = _model(settings, target, "chat" if schema is None else "answer")
-    heat = settings.temperature
-    request["temperature"] = heat.evaluation if role == "evaluation" else heat.persona
+    temperature = settings.temperature
+    request["temperature"] = temperature.evaluation if role == "evaluation" else temperature.persona
     request |= {"seed": settings.seed, "maxTokens": settings.max_tokens}
     if schema is not None:
         request |= {"structured": settings.structured, "schema": _shape(schema)}
     texts = [(message.role, text_for_model(message)) for message in messages]
-    request["messages"] = without_marks([(said_by, text) for said_by, text in texts if text.strip()])
+    request["messages"] = without_marks([(role, text) for role, text in texts if text.strip()])
     return request
 
 
@@ -161,19 +162,19 @@ def vector_request(settings: LlmSettings, target: Target, text: str) -> dict[str
 
 
 def _model(settings: LlmSettings, target: Target, op: str) -> dict[str, Any]:
-    written = settings.access(target.provider).base_url
-    address = {"baseUrl": shown_address(written)} if written else {}
+    base_url = settings.access(target.provider).base_url
+    address = {"baseUrl": shown_address(base_url)} if base_url else {}
     return {"op": op, "provider": target.provider, "model": target.model, **address}
 
 
-def without_marks(said: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def without_marks(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     """The messages with the first mark as MARK1, the next other one as MARK2, and so on."""
     names: dict[str, str] = {}
 
-    def name_of(found: re.Match[str]) -> str:
-        return names.setdefault(found[0], f"MARK{len(names) + 1}")
+    def name_of(mark: re.Match[str]) -> str:
+        return names.setdefault(mark[0], f"MARK{len(names) + 1}")
 
-    return [{"role": role, "content": MARK.sub(name_of, text)} for role, text in said]
+    return [{"role": role, "content": MARK.sub(name_of, text)} for role, text in messages]
 
 
 T = TypeVar("T")
@@ -186,7 +187,7 @@ class StoredAnswers:
     def __init__(self, cache: AnswerCache | None, cassette: Cassette | None) -> None:
         self._cache = None if cassette is not None and cassette.replaying else cache
         self._cassette = cassette
-        self._secrets: set[str] = set()
+        self._redact = Redaction()
 
     @property
     def active(self) -> bool:
@@ -194,7 +195,7 @@ class StoredAnswers:
 
     def hide(self, secrets: Sequence[str | None]) -> None:
         """Keep providers' keys out of everything that is kept."""
-        self._secrets |= {secret for secret in secrets if secret}
+        self._redact = Redaction.of([*secrets, *self._redact.secrets], shortest=1)
         if self._cassette is not None:
             self._cassette.hide(secrets)
 
@@ -211,12 +212,12 @@ class StoredAnswers:
             tally.replayed += 1
             return _replayed(_or_raise(recorded), read, self._cassette)
         key = self._cache.key(request) if self._cache else ""
-        kept = await self._cache.get(key) if self._cache else None
-        found = _cached(kept, read) if kept else None
-        if kept is not None and found is not None:
+        cached = await self._cache.get(key) if self._cache else None
+        answer = _cached(cached, read) if cached else None
+        if cached is not None and answer is not None:
             tally.cached += 1
-            self._keep(request, kept)
-            return found
+            self._keep(request, cached)
+            return answer
         try:
             answer = await ask()
         except ModelError as error:
@@ -224,7 +225,7 @@ class StoredAnswers:
             raise
         response = {"text": answer.raw, "usage": answer.usage.model_dump()}
         if self._cache:
-            await self._cache.put(key, response | {"text": self._blotted(answer.raw)})
+            await self._cache.put(key, response | {"text": self._redact(answer.raw)})
         self._keep(request, response)
         return answer
 
@@ -237,19 +238,19 @@ class StoredAnswers:
     ) -> Vectors:
         """One vector per text, only the unknown ones asked for."""
         if self._cassette is not None and self._cassette.replaying:
-            found = [_or_raise(self._cassette.find("model", request_for(text))) for text in texts]
-            tally.replayed += len(found)
-            return [response["vector"] for response in found]
+            responses = [_or_raise(self._cassette.find("model", request_for(text))) for text in texts]
+            tally.replayed += len(responses)
+            return [response["vector"] for response in responses]
         known = await self._cached_vectors(texts, request_for)
         tally.cached += sum(1 for text in texts if text in known)
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         try:
-            asked = await ask(missing) if missing else []
+            vectors = await ask(missing) if missing else []
         except ModelError as error:
             for text in missing:
                 self._keep(request_for(text), _of_error(error))
             raise
-        for text, vector in zip(missing, asked, strict=True):
+        for text, vector in zip(missing, vectors, strict=True):
             known[text] = vector
             if self._cache:
                 await self._cache.put(self._cache.key(request_for(text), counted=False), {"vector": vector})
@@ -264,8 +265,8 @@ class StoredAnswers:
         if self._cache is None:
             return known
         for text in dict.fromkeys(texts):
-            kept = await self._cache.get(self._cache.key(request_for(text), counted=False)) or {}
-            vector: Any = kept.get("vector")
+            response = await self._cache.get(self._cache.key(request_for(text), counted=False)) or {}
+            vector: Any = response.get("vector")
             if isinstance(vector, list) and vector:
                 known[text] = vector
         return known
@@ -274,15 +275,10 @@ class StoredAnswers:
         if self._cassette is not None:
             self._cassette.keep("model", request, response, once=once)
 
-    def _blotted(self, text: str) -> str:
-        for secret in self._secrets:
-            text = redact(text, secret)
-        return text
 
-
-def _cached(kept: Mapping[str, Any], read: Callable[[str], T]) -> Answer[T] | None:
-    """A kept answer that can still be read; it uses nothing."""
-    text = kept.get("text")
+def _cached(response: Mapping[str, Any], read: Callable[[str], T]) -> Answer[T] | None:
+    """A cached answer that can still be read; it uses nothing."""
+    text = response.get("text")
     try:
         return Answer(read(text), TokensUsage(), text) if isinstance(text, str) else None
     except InvalidAnswer:
@@ -290,7 +286,7 @@ def _cached(kept: Mapping[str, Any], read: Callable[[str], T]) -> Answer[T] | No
 
 
 def _replayed(response: Mapping[str, Any], read: Callable[[str], T], cassette: Cassette) -> Answer[T]:
-    """A recorded answer as it was then, with what it had used: a replayed run tells the same."""
+    """A recorded answer as it was then, with what it had used: a replayed run has the same figures."""
     try:
         text = str(response["text"])
         return Answer(read(text), TokensUsage.model_validate(response.get("usage") or {}), text)
@@ -304,6 +300,6 @@ def _of_error(error: ModelError) -> dict[str, Any]:
 
 def _or_raise(response: dict[str, Any]) -> dict[str, Any]:
     if isinstance(response.get("error"), dict):
-        found: Mapping[str, Any] = response["error"]
-        raise ModelError(str(found.get("message", "")), raw=found.get("raw"), status=found.get("status"))
+        error: Mapping[str, Any] = response["error"]
+        raise ModelError(str(error.get("message", "")), raw=error.get("raw"), status=error.get("status"))
     return response

@@ -21,7 +21,7 @@ from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import RetryPolicy, RoleLimiter, call_with_retries
-from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets, redact
+from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets
 from .usage import RoleUsage, cost_of
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ class Llm:
         except InvalidAnswer as error:
             problem = str(error)
         raise ModelError(
-            redact(f"{_name(target)} gave no usable answer, twice: {problem}", connection.secret),
-            raw=redact(second.text or reply.text, connection.secret),
+            connection.redact(f"{_name(target)} gave no usable answer, twice: {problem}"),
+            raw=connection.redact(second.text or reply.text),
         )
 
     async def _embed(self, target: Target, texts: Sequence[str]) -> list[list[float]]:
@@ -174,9 +174,9 @@ class Llm:
         return vectors
 
     async def _connect(self, target: Target) -> Connection:
-        found = self._connections.get(target.provider)
-        if found is not None:
-            return found
+        connection = self._connections.get(target.provider)
+        if connection is not None:
+            return connection
         async with self._connecting:
             if target.provider not in self._connections:
                 # Loading a provider's library takes a second or two: not on the event loop.
@@ -201,8 +201,8 @@ class Llm:
         try:
             return await self._ask(connection, target, messages, schema, structured, role)
         except ModelError as error:
-            said = str(error).lower()
-            refused = error.status in (400, 422) and any(word in said for word in _NO_SCHEMA)
+            message = str(error).lower()
+            refused = error.status in (400, 422) and any(word in message for word in _NO_SCHEMA)
             if structured == "tool" or not refused:
                 raise
         self._without_schema.add(target)

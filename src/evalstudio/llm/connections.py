@@ -1,6 +1,6 @@
 """Open connections to providers. Importing this loads the provider library; each provider's own on first use.
 
-A connection asks once and lets errors fly; trying again and reading the reply are the client's.
+A connection asks once and lets errors through; trying again and reading the reply are the client's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
+from ..base.redaction import Redaction
 from ..messages import Message, TokensUsage
 from .limits import Failure
 from .settings import Access, LlmSettings, ModelError, Role, Structured, Target, find_access
@@ -48,7 +49,8 @@ class Connection:
             settings.max_response_bytes,
             most.evaluation + most.persona + most.embedding,
         )
-        self._secret = access.secret
+        self.secret = access.secret
+        self.redact = Redaction.of([access.secret], shortest=1)
         self._settings = settings
         self._openai: AsyncOpenAI | None = None
         match provider:
@@ -60,10 +62,6 @@ class Connection:
                 self._openai = _openai_client(access, self._http)
                 self._make = _openai(provider, self._openai)
         self._models: dict[str, _Opened] = {}
-
-    @property
-    def secret(self) -> str | None:
-        return self._secret
 
     def takes_schema(self, name: str) -> bool:
         """Whether the model takes a JSON Schema for its reply."""
@@ -101,24 +99,24 @@ class Connection:
         return vectors, usage
 
     def explain(self, error: Exception, target: Target) -> Failure:
-        return explain(error, target, self._secret, self._settings.timeout_seconds)
+        return explain(error, target, self.redact, self._settings.timeout_seconds)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     def _model(self, name: str) -> _Opened:
-        found = self._models.get(name)
-        if found is None:
+        opened = self._models.get(name)
+        if opened is None:
             model = self._make(name)
             profile = cast(Mapping[str, Any], model.profile)
-            heat = self._settings.temperature if takes_temperature(profile) else None
+            temperature = self._settings.temperature if takes_temperature(profile) else None
             options: dict[Role, ModelSettings] = {
-                "evaluation": _options(self._settings, heat.evaluation if heat else None),
-                "persona": _options(self._settings, heat.persona if heat else None),
+                "evaluation": _options(self._settings, temperature.evaluation if temperature else None),
+                "persona": _options(self._settings, temperature.persona if temperature else None),
             }
-            found = _Opened(model, bool(profile.get("supports_json_schema_output")), options)
-            self._models[name] = found
-        return found
+            opened = _Opened(model, bool(profile.get("supports_json_schema_output")), options)
+            self._models[name] = opened
+        return opened
 
 
 def takes_temperature(profile: Mapping[str, Any]) -> bool:
@@ -160,14 +158,14 @@ def _openai(provider: str, client: AsyncOpenAI) -> MakeModel:
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    speaks = (
+    access = (
         OpenAIProvider(openai_client=client)
         if provider == "openai"
         else OpenAICompatibleProvider(provider, openai_client=client)
     )
     # The client loads the rest of its library on first use: here, in a worker thread, not on the event loop.
     _ = client.chat.completions
-    return lambda name: OpenAIChatModel(name, provider=speaks)
+    return lambda name: OpenAIChatModel(name, provider=access)
 
 
 def _anthropic(access: Access, http: httpx2.AsyncClient) -> MakeModel:
@@ -182,13 +180,13 @@ def _anthropic(access: Access, http: httpx2.AsyncClient) -> MakeModel:
         timeout=http.timeout,
         max_retries=0,
     )
-    speaks = AnthropicProvider(anthropic_client=client)
-    return lambda name: AnthropicModel(name, provider=speaks)
+    provider = AnthropicProvider(anthropic_client=client)
+    return lambda name: AnthropicModel(name, provider=provider)
 
 
 def _google(access: Access, http: httpx2.AsyncClient) -> MakeModel:
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    speaks = GoogleProvider(api_key=access.api_key, base_url=access.base_url, http_client=http)
-    return lambda name: GoogleModel(name, provider=speaks)
+    provider = GoogleProvider(api_key=access.api_key, base_url=access.base_url, http_client=http)
+    return lambda name: GoogleModel(name, provider=provider)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from ..base.concurrency import blocking
+from ..base.json_text import whole_text
 from ..evaluators.contract import Embedder
 from .settings import ModelError
 
@@ -45,9 +46,8 @@ class LocalEmbedder:
 
 async def embed_locally(texts: Sequence[str]) -> list[list[float]]:
     """Vectors by the local model, in a worker thread so that the event loop stays free."""
-    sound = [text[:_LONGEST_TEXT].encode("utf-8", "replace").decode() for text in texts]
     vectors: list[list[float]] = []
-    for batch in batches(sound):
+    for batch in batches([whole_text(text[:_LONGEST_TEXT]) for text in texts]):
         vectors += await blocking.run(lambda batch=batch: _embed(batch))
     return vectors
 

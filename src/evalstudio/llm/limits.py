@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from random import random
 from time import monotonic
 from typing import TypeVar
 
+from ..base.retry import backoff
 from .settings import ModelError
 from .usage import RoleUsage
 
@@ -132,41 +130,11 @@ class Failure:
     raw: str | None = None
 
 
-def retry_after(headers: Mapping[str, str] | None, now: datetime | None = None) -> float | None:
-    """The seconds a server asks to wait: ``Retry-After`` as a number or an HTTP date, or in milliseconds."""
-    given = {name.lower(): value for name, value in (headers or {}).items()}
-    milliseconds = _seconds(given.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = given.get("retry-after")
-    seconds = _seconds(text)
-    return _until(text, now or datetime.now(UTC)) if seconds is None and text else seconds
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _until(text: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
-
-
 def wait_before(retry: int, asked: float | None, chance: float) -> float:
     """Seconds before the given retry (from 1): as the server asked, else doubling; spread by chance (0–1)."""
     if asked is not None:
         return asked + chance * min(0.25, asked / 4)
-    longest = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2 ** min(retry - 1, 16))
-    return longest * (0.5 + chance / 2)
+    return backoff(retry, _FIRST_WAIT, _LONGEST_BACKOFF) * (0.5 + chance / 2)
 
 
 async def call_with_retries(

@@ -10,10 +10,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
+
+from ..base.addresses import shown_address
+from ..base.references import REFERENCE, UnsetVariable, resolve
 
 
 class ModelError(Exception):
@@ -25,21 +27,15 @@ class ModelError(Exception):
         self.status = status
 
 
-def redact(text: str, secret: str | None) -> str:
-    """The text with the secret blotted out, should a server have echoed it."""
-    return text.replace(secret, "***") if secret else text
-
-
 Role = Literal["evaluation", "persona", "embedding"]
 Structured = Literal["native", "tool"]
 
-_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _PRINTABLE = re.compile(r"[!-~]+")
 
 
 def _address(value: str) -> str:
     url = value.strip().rstrip("/")
-    if not _REFERENCE.search(url) and not re.match(r"https?://[^/\s]+", url):
+    if not REFERENCE.search(url) and not re.match(r"https?://[^/\s]+", url):
         raise ValueError('must be an address such as "http://127.0.0.1:11434/v1"')
     return url
 
@@ -114,24 +110,16 @@ class LlmSettings(ProviderAccess):
         return self if provider == self.provider else ProviderAccess.model_validate({})
 
 
-def resolve(text: str, field: str) -> str:
-    """The text with every ``${NAME}`` replaced from the environment."""
-
-    def value_of(reference: re.Match[str]) -> str:
-        value = os.environ.get(reference[1], "")
-        if not value.strip():
-            raise ModelError(
-                f"{field} refers to the environment variable {reference[1]}, which is not set. "
-                f"Set {reference[1]} and try again."
-            )
-        return value
-
-    return _REFERENCE.sub(value_of, text).strip()
+def _resolved(text: str, field: str) -> str:
+    try:
+        return resolve(text, field).strip()
+    except UnsetVariable as error:
+        raise ModelError(str(error)) from None
 
 
 def resolve_secret(secret: SecretStr | str, field: str = "llmSettings.apiKey") -> str:
     """The secret itself, fit to be sent in a header."""
-    value = resolve(secret.get_secret_value() if isinstance(secret, SecretStr) else secret, field)
+    value = _resolved(secret.get_secret_value() if isinstance(secret, SecretStr) else secret, field)
     if not _PRINTABLE.fullmatch(value):
         raise ModelError(f"{field} is empty or has characters that no key has; copy the key again.")
     return value
@@ -174,7 +162,7 @@ class Access:
     api_key: str
 
     def __repr__(self) -> str:
-        return f"Access({origin(self.base_url)})"
+        return f"Access({shown_address(self.base_url, path=False)})"
 
     @property
     def secret(self) -> str | None:
@@ -187,24 +175,24 @@ def setting_name(name: str, provider: str, own: bool) -> str:
 
 def find_target(settings: LlmSettings, name: str | None, role: Role) -> Target:
     """The model a name means. ``provider:model`` picks the provider, but ``llama3:8b`` is a model's name."""
-    wanted = name or getattr(settings.models, role)
-    if not wanted:
+    name = name or getattr(settings.models, role)
+    if not name:
         raise ModelError(f"no model is set for {role}: set llmSettings.models.{role}")
-    prefix, _, rest = wanted.partition(":")
+    prefix, _, rest = name.partition(":")
     known = {*_ADDRESSES, *settings.providers, settings.provider}
-    provider, model = (prefix, rest) if rest and prefix in known else (settings.provider, wanted)
-    given = settings.access(provider).base_url
-    place = f"{provider} at {origin(given)}" if given else provider
+    provider, model = (prefix, rest) if rest and prefix in known else (settings.provider, name)
+    address = settings.access(provider).base_url
+    place = f"{provider} at {shown_address(address, path=False)}" if address else provider
     return Target(provider, model, place, own=provider not in settings.providers)
 
 
 def find_access(settings: LlmSettings, provider: str) -> Access:
     """Where the provider is, and the key for it. A key from the environment goes to its own provider only."""
     own = provider not in settings.providers
-    given = settings.access(provider)
+    access = settings.access(provider)
     field = setting_name("apiKey", provider, own)
-    if given.base_url:
-        base_url = resolve(given.base_url, setting_name("baseUrl", provider, own))
+    if access.base_url:
+        base_url = _resolved(access.base_url, setting_name("baseUrl", provider, own))
     elif provider in _ADDRESSES:
         base_url = _ADDRESSES[provider]
     else:
@@ -212,27 +200,21 @@ def find_access(settings: LlmSettings, provider: str) -> Access:
             f'"{provider}" is read as an OpenAI-compatible server: '
             f"set {setting_name('baseUrl', provider, own)} to its address"
         )
-    if given.api_key is not None:
-        return Access(base_url, resolve_secret(given.api_key, field))
+    if access.api_key is not None:
+        return Access(base_url, resolve_secret(access.api_key, field))
     variables = _KEY_VARIABLES.get(provider)
-    if variables is None or given.base_url:
+    if variables is None or access.base_url:
         return Access(base_url, _NO_KEY)
-    found = next((name for name in variables if os.environ.get(name, "").strip()), None)
-    if found is None:
+    variable = next((name for name in variables if os.environ.get(name, "").strip()), None)
+    if variable is None:
         raise ModelError(f"no key for {provider}: set {field} or the environment variable {variables[0]}")
-    return Access(base_url, resolve_secret(f"${{{found}}}", field))
+    return Access(base_url, resolve_secret(f"${{{variable}}}", field))
 
 
 def known_secrets(settings: LlmSettings) -> list[str | None]:
     """The keys of all providers in the settings, as far as they can be looked up here."""
-    found: list[str | None] = []
+    secrets: list[str | None] = []
     for provider in {settings.provider, *settings.providers}:
         with suppress(ModelError):
-            found.append(find_access(settings, provider).secret)
-    return found
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port: the part of an address that carries no secrets."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "the given address"
+            secrets.append(find_access(settings, provider).secret)
+    return secrets

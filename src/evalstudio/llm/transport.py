@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -19,10 +20,14 @@ from pydantic_ai.exceptions import (
     UnexpectedModelBehavior,
 )
 
+from ..base.addresses import is_local
 from ..base.json_text import json_text
+from ..base.redaction import Redaction
+from ..base.retry import retry_after
+from ..base.text import excerpt
 from ..version import __version__
-from .limits import Failure, retry_after
-from .settings import Target, redact
+from .limits import Failure
+from .settings import Target
 
 _LONGEST_DETAIL = 300
 _LONGEST_RAW = 20_000
@@ -30,26 +35,20 @@ _LONGEST_RAW = 20_000
 _DELAY = re.compile(r'"retryDelay":\s*"(\d{1,6}(?:\.\d+)?)s"')
 
 
-def explain(error: Exception, target: Target, secret: str | None, seconds: float) -> Failure:
+def explain(error: Exception, target: Target, redact: Redaction, seconds: float) -> Failure:
     """Why the call failed, whether to try again, and what the person can do."""
     failure = _of_status(error, target) or _of_connection(error, target, seconds)
     if failure is None and isinstance(error, ModelAPIError | UnexpectedModelBehavior):
         failure = Failure(
-            f"{target.place} sent a reply outside the protocol: {_one_line(str(error))}. "
+            f"{target.place} sent a reply outside the protocol: {_excerpt(str(error))}. "
             f"Check {target.setting('baseUrl')}"
         )
     if failure is None:
         failure = Failure(
-            f"{target.place} could not be asked: {type(error).__name__}: {_one_line(str(error))}"
+            f"{target.place} could not be asked: {type(error).__name__}: {_excerpt(str(error))}"
         )
-    return Failure(
-        redact(failure.message, secret),
-        failure.status,
-        failure.again,
-        failure.throttled,
-        failure.retry_after,
-        redact(failure.raw, secret) if failure.raw else None,
-    )
+    raw = redact(failure.raw) if failure.raw else None
+    return replace(failure, message=redact(failure.message), raw=raw)
 
 
 def _of_status(error: Exception, target: Target) -> Failure | None:
@@ -102,7 +101,7 @@ def _of_connection(error: Exception, target: Target, seconds: float) -> Failure 
                 f"{target.place} did not answer within {seconds:g} s (llmSettings.timeoutSeconds)", again=True
             )
         if isinstance(cause, httpx2.TransportError | OSError):
-            reason = _one_line(str(cause) or type(cause).__name__)
+            reason = _excerpt(str(cause) or type(cause).__name__)
             return Failure(
                 f"{target.place} could not be reached: {reason}. Check {target.setting('baseUrl')}",
                 again=True,
@@ -133,24 +132,20 @@ def _raw(body: object) -> str:
 
 
 def _detail(body: object) -> str:
-    """The provider's own words, found in the shapes error bodies have."""
+    """The provider's own words, in whichever of the usual places they are."""
     value = body
     for key in ("error", "message", "detail"):
         if isinstance(value, Mapping):
             fields = cast(Mapping[str, object], value)
             value = fields.get(key, fields)
-    return _one_line(_raw(value))
+    return _excerpt(_raw(value))
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text[: _LONGEST_DETAIL * 4].split())
-    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
+def _excerpt(text: str) -> str:
+    return excerpt(text, _LONGEST_DETAIL)
 
 
 _CONNECT_SECONDS = 10.0
-
-
-_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class ReplyRefused(Exception):
@@ -208,5 +203,5 @@ def open_client(base_url: str, seconds: float, most_bytes: int, most_connections
         event_hooks={"request": [introduce], "response": [bound]},
         follow_redirects=False,
         # A proxy for the world outside cannot reach a server on this machine.
-        trust_env=urlsplit(base_url).hostname not in _HERE,
+        trust_env=not is_local(urlsplit(base_url).hostname or ""),
     )

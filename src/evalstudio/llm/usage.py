@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from ..messages import TokensUsage
@@ -55,23 +51,22 @@ class RoleUsage:
         }
 
 
-# Providers date their snapshots: gpt-4o-2024-08-06, claude-opus-4-1-20250805.
-_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
-_MILLION = 1_000_000
+# Any other name is one the user chose for a server of their own, whose prices nobody knows.
+_PRICED = frozenset({"openai", "anthropic", "google"})
 
 
 def cost_of(provider: str, model: str, usage: TokensUsage, cached_tokens: int = 0) -> float | None:
-    """US dollars for one call; ``None`` where the price is not known."""
-    known = _prices().get(provider, {})
-    price = known.get(model) or known.get(_DATED.sub("", model))
-    if price is None:
+    """US dollars for one call; ``None`` where the price is not known. Prices come with the library."""
+    if provider not in _PRICED:
         return None
-    cached = min(cached_tokens, usage.input_tokens) if "cached" in price else 0
-    fresh = usage.input_tokens - cached
-    dollars = fresh * price["input"] + cached * price.get("cached", 0.0)
-    return (dollars + usage.output_tokens * price.get("output", 0.0)) / _MILLION
+    from genai_prices import Usage, calc_price
 
-
-@cache
-def _prices() -> dict[str, dict[str, dict[str, float]]]:
-    return tomllib.loads(files("evalstudio.llm").joinpath("prices.toml").read_text(encoding="utf-8"))
+    tokens = Usage(
+        input_tokens=usage.input_tokens,
+        cache_read_tokens=min(cached_tokens, usage.input_tokens),
+        output_tokens=usage.output_tokens,
+    )
+    try:
+        return float(calc_price(tokens, model, provider_id=provider).total_price)
+    except LookupError:
+        return None

@@ -22,6 +22,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
+from ..base.json_text import whole_text
 from ..messages import Message, TokensUsage, text_for_model
 from .settings import Structured
 
@@ -34,7 +35,7 @@ _PLAIN = ModelRequestParameters()
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said, and what that used."""
+    """What a model answered, and what that used."""
 
     text: str
     usage: TokensUsage
@@ -44,24 +45,24 @@ class Reply:
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
     """The conversation as text, what is empty left out."""
-    said: list[ModelMessage] = []
-    asked: list[ModelRequestPart] = []
+    sent: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
     for message in messages:
         text = text_for_model(message)
         if not text.strip():
             continue
         if message.role == "assistant":
-            if asked:
-                said.append(ModelRequest(parts=asked))
-                asked = []
-            said.append(ModelResponse(parts=[TextPart(text)]))
+            if parts:
+                sent.append(ModelRequest(parts=parts))
+                parts = []
+            sent.append(ModelResponse(parts=[TextPart(text)]))
         elif message.role in _SYSTEM_ROLES:
-            asked.append(SystemPromptPart(text))
+            parts.append(SystemPromptPart(text))
         else:
-            asked.append(UserPromptPart(text))
-    if asked:
-        said.append(ModelRequest(parts=asked))
-    return said
+            parts.append(UserPromptPart(text))
+    if parts:
+        sent.append(ModelRequest(parts=parts))
+    return sent
 
 
 def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelRequestParameters:
@@ -97,9 +98,4 @@ def from_provider(response: ModelResponse) -> Reply:
         total_tokens=used.input_tokens + used.output_tokens,
     )
     text = "\n".join(answers) if answers else "".join(texts)
-    return Reply(_sound(text), usage, used.cache_read_tokens, response.finish_reason)
-
-
-def _sound(text: str) -> str:
-    """Text that can be stored and sent on: half of a surrogate pair cannot."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return Reply(whole_text(text), usage, used.cache_read_tokens, response.finish_reason)

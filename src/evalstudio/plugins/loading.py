@@ -1,4 +1,4 @@
-"""Loading plugins: what the config file lists, and what installed packages announce.
+"""Loading plugins: what the config file lists, and what installed packages declare as entry points.
 
 An entry is a path, an installed distribution or a module. Files are imported under names of their own.
 """
@@ -23,7 +23,8 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import cast
 
-from ..base.files import ConfigError, read_mapping
+from ..base.files import read_mapping
+from ..base.problems import Problem, ProblemList
 from .registry import (
     Definition,
     Plugin,
@@ -38,39 +39,41 @@ Problems = dict[str, str]
 
 
 def load_plugins(config_path: Path | str, *, problems: Problems | None = None) -> PluginRegistry:
-    """A registry with the built-ins, what the config file lists and what installed packages announce.
+    """A registry with the built-ins, what the config file lists and what installed packages declare.
 
-    Raises ``ConfigError`` for a config file that cannot be read and ``PluginError`` for a plugin; with
+    Raises ``InvalidInput`` for a config file that cannot be read and ``PluginError`` for a plugin; with
     ``problems`` the others are loaded all the same, and what is wrong is put there by the plugin's name.
     """
     config = Path(config_path).absolute()
     registry = create_registry()
-    seen = load_named(registry, plugin_names(config), config.parent, problems)
-    for found in announced():
-        if found.identity not in seen:
-            with _noted(found.name, problems):
-                _load(registry, found, automatic=True)
+    loaded = load_named(registry, plugin_names(config), config.parent, problems)
+    for source in declared_plugins():
+        if source.identity not in loaded:
+            with _problem_noted(source.name, problems):
+                _load(registry, source, automatic=True)
     return registry
 
 
 def load_named(
     registry: PluginRegistry, names: Iterable[str], base: Path, problems: Problems | None = None
 ) -> set[tuple[str, str]]:
-    """Add the named plugins to a registry, paths relative to a folder; says which they were."""
-    wanted = list(names)
-    make_importable([base, *_folders(wanted, base)])
-    seen: set[tuple[str, str]] = set()
-    for name in wanted:
-        with _noted(name, problems):
-            found = _guarded_find(name, base)
-            if found.identity not in seen:
-                seen.add(found.identity)
-                _load(registry, found)
-    return seen
+    """Add the named plugins to a registry, paths relative to a folder; returns their identities."""
+    names = list(names)
+    # A plugin given by path can import what is beside it.
+    make_importable([base, *(path_of(name, base).parent for name in names if is_path(name))])
+    loaded: set[tuple[str, str]] = set()
+    for name in names:
+        with _problem_noted(name, problems):
+            with _import_explained(name):
+                source = find_plugin(name, base)
+            if source.identity not in loaded:
+                loaded.add(source.identity)
+                _load(registry, source)
+    return loaded
 
 
 @contextmanager
-def _noted(name: str, problems: Problems | None) -> Generator[None]:
+def _problem_noted(name: str, problems: Problems | None) -> Generator[None]:
     """Where problems are gathered, one plugin's does not keep the others from being loaded."""
     try:
         yield
@@ -82,46 +85,48 @@ def _noted(name: str, problems: Problems | None) -> Generator[None]:
 
 def plugin_names(config: Path) -> list[str]:
     """The entries of ``plugins`` and of its synonym ``evaluators``."""
-    raw = read_mapping(config)
+    located = read_mapping(config)
+    problems = ProblemList()
     names: list[str] = []
     for key in ("plugins", "evaluators"):
-        given: object = raw.get(key, [])
-        if not isinstance(given, list):
-            raise ConfigError(f"{config}: {key}: expected a list of paths, modules or distributions")
-        for place, name in enumerate(cast(list[object], given)):
-            if not isinstance(name, str) or not name.strip():
-                raise ConfigError(f"{config}: {key}[{place}]: expected a path, module or distribution")
-            names.append(name.strip())
+        entries: object = located.data.get(key, [])
+        if not isinstance(entries, list):
+            problems.append(Problem("expected a list of paths, modules or distributions", (key,)))
+            continue
+        for number, name in enumerate(cast(list[object], entries)):
+            if isinstance(name, str) and name.strip():
+                names.append(name.strip())
+            else:
+                problems.append(Problem("expected a path, module or distribution", (key, number)))
+    ProblemList(map(located.placed, problems)).check()
     return names
 
 
-def _folders(names: Iterable[str], base: Path) -> list[Path]:
-    """The folders of plugins given by path, so that they can import what lies beside them."""
-    return [path_of(name, base).parent for name in names if is_path(name)]
-
-
-def _guarded_find(name: str, base: Path) -> Found:
+@contextmanager
+def _import_explained(name: str) -> Generator[None]:
+    """Whatever a plugin's code raises while it is imported, as an error that names the plugin."""
     try:
-        return find(name, base)
+        yield
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise _import_failure(name, error) from None
+        raise PluginError(f'Plugin "{name}" could not be imported:\n{last_lines(error)}') from None
 
 
-def _load(registry: PluginRegistry, found: Found, *, automatic: bool = False) -> None:
-    loaded = [_imported(found.name, load) for load in found.imports]
-    definitions = [d for part in loaded for d in _contributed(part, found.name)]
+def _load(registry: PluginRegistry, source: PluginSource, *, automatic: bool = False) -> None:
+    with _import_explained(source.name):
+        loaded = [load() for load in source.imports]
+    definitions = [d for part in loaded for d in _contributed(part, source.name)]
     if not definitions:
         raise PluginError(
-            f'Plugin "{found.name}" has no evaluators or connectors. '
+            f'Plugin "{source.name}" has no evaluators or connectors. '
             "Use define_evaluator() or define_connector() at module level."
         )
     if automatic:
         # The config may already list a module of this package.
         definitions = [d for d in definitions if not _is_known(registry, d)]
     if definitions:
-        registry.add_plugin(definitions, found.name, _file_of(loaded))
+        registry.add_plugin(definitions, source.name, _file_of(loaded))
 
 
 def _is_known(registry: PluginRegistry, definition: Definition) -> bool:
@@ -130,19 +135,8 @@ def _is_known(registry: PluginRegistry, definition: Definition) -> bool:
     return registry.get_evaluator(name) is definition or registry.get_connector(name) is definition
 
 
-def _imported(name: str, load: Callable[[], object]) -> object:
-    try:
-        return load()
-    except (Exception, SystemExit) as error:
-        raise _import_failure(name, error) from None
-
-
-def _import_failure(name: str, error: BaseException) -> PluginError:
-    return PluginError(f'Plugin "{name}" could not be imported:\n{last_lines(error)}')
-
-
 def _contributed(loaded: object, name: str) -> list[Definition]:
-    """What an imported module, or the object an entry point names, brings."""
+    """What an imported module, or the object an entry point names, contributes."""
     if not isinstance(loaded, ModuleType):
         return definitions_of(loaded, name)
     explicit = getattr(loaded, "plugin", None)
@@ -161,8 +155,8 @@ GROUP = "evalstudio.plugins"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A plugin that can be loaded: its name for the user, its identity, and what to import."""
+class PluginSource:
+    """Where a plugin comes from: its name for the user, its identity, and what to import."""
 
     name: str
     identity: tuple[str, str]
@@ -177,15 +171,15 @@ def path_of(name: str, base: Path) -> Path:
     return (base / Path(name).expanduser()).resolve()
 
 
-def find(name: str, base: Path) -> Found:
+def find_plugin(name: str, base: Path) -> PluginSource:
     """The plugin an entry of the config file in ``base`` names."""
     if is_path(name):
         return _find_path(name, path_of(name, base))
     distribution = _find_distribution(name)
-    if distribution is not None and (points := _announced_by(distribution)):
+    if distribution is not None and (points := list(distribution.entry_points.select(group=GROUP))):
         return _from_points(name, distribution.name, points)
     if _is_module(name):
-        return Found(name, ("module", name), (partial(import_module, name),))
+        return PluginSource(name, ("module", name), (partial(import_module, name),))
     if distribution is None:
         raise PluginError(
             f'Plugin "{name}" not found. Looked in: modules importable from {base}, packages installed '
@@ -193,11 +187,11 @@ def find(name: str, base: Path) -> Found:
         )
     modules = [module for module in _top_level(distribution) if _is_module(module)]
     imports = tuple(partial(import_module, module) for module in modules)
-    return Found(name, ("distribution", _normal(distribution.name)), imports)
+    return PluginSource(name, ("distribution", _normal(distribution.name)), imports)
 
 
-def announced() -> Iterator[Found]:
-    """The plugins that installed packages announce by themselves, one per package."""
+def declared_plugins() -> Iterator[PluginSource]:
+    """The plugins that installed packages declare as entry points, one per package."""
     points = sorted(entry_points(group=GROUP), key=lambda point: (_owner(point), point.name))
     for owner, of_owner in groupby(points, _owner):
         yield _from_points(owner, owner, of_owner)
@@ -207,15 +201,15 @@ def _owner(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.name
 
 
-def _from_points(name: str, distribution: str, points: Iterable[EntryPoint]) -> Found:
-    return Found(name, ("distribution", _normal(distribution)), tuple(point.load for point in points))
+def _from_points(name: str, distribution: str, points: Iterable[EntryPoint]) -> PluginSource:
+    return PluginSource(name, ("distribution", _normal(distribution)), tuple(point.load for point in points))
 
 
 def _normal(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
 
 
-def _find_path(name: str, path: Path) -> Found:
+def _find_path(name: str, path: Path) -> PluginSource:
     if not path.exists():
         raise PluginError(
             f'Plugin "{name}" not found. Looked in: {path}. Paths are relative to the config file.'
@@ -224,7 +218,7 @@ def _find_path(name: str, path: Path) -> Found:
         raise PluginError(f'Plugin "{name}" is a folder without an __init__.py: {path}. Name a file in it.')
     if path.is_file() and path.suffix != ".py":
         raise PluginError(f'Plugin "{name}" is not a Python file: {path}.')
-    return Found(name, ("path", str(path)), (partial(import_path, path),))
+    return PluginSource(name, ("path", str(path)), (partial(import_path, path),))
 
 
 def _find_distribution(name: str) -> Distribution | None:
@@ -232,10 +226,6 @@ def _find_distribution(name: str) -> Distribution | None:
         return Distribution.from_name(name)
     except (PackageNotFoundError, ValueError):
         return None
-
-
-def _announced_by(distribution: Distribution) -> list[EntryPoint]:
-    return [point for point in distribution.entry_points if point.group == GROUP]
 
 
 def _is_module(name: str) -> bool:
@@ -307,23 +297,23 @@ def _forget(name: str) -> None:
 
 def make_importable(folders: Iterable[Path]) -> None:
     """Put folders on the import path, before those of projects loaded earlier in this process."""
-    wanted = list(dict.fromkeys(str(folder) for folder in folders))
-    earlier = [folder for folder in _added if folder not in wanted]
+    new = list(dict.fromkeys(str(folder) for folder in folders))
+    earlier = [folder for folder in _added if folder not in new]
     foreign = [folder for folder in sys.path if folder not in _added]
-    _forget_shadowed(wanted, earlier)
-    _added[:] = [folder for folder in wanted if folder not in foreign] + earlier
+    _forget_shadowed(new, earlier)
+    _added[:] = [folder for folder in new if folder not in foreign] + earlier
     sys.path[:] = foreign + _added
     importlib.invalidate_caches()
 
 
-def _forget_shadowed(wanted: list[str], earlier: list[str]) -> None:
-    """Another project's module must not answer for one of the same name in these folders."""
+def _forget_shadowed(new: list[str], earlier: list[str]) -> None:
+    """Another project's module must not be imported for one of the same name in the new folders."""
     for name, module in list(sys.modules.items()):
-        if "." not in name and _home(module) in earlier and any(_holds(folder, name) for folder in wanted):
+        if "." not in name and _folder_of(module) in earlier and any(_holds(folder, name) for folder in new):
             _forget(name)
 
 
-def _home(module: ModuleType) -> str | None:
+def _folder_of(module: ModuleType) -> str | None:
     file = getattr(module, "__file__", None)
     if not file:
         return None

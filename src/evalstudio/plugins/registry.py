@@ -1,4 +1,4 @@
-"""The registry: every evaluator and connector type there is, and who brought it.
+"""The registry: every evaluator and connector type there is, and which plugin it comes from.
 
 ``create_registry`` fills one with the built-ins; ``loading.py`` adds what the config file lists.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -29,7 +29,7 @@ class PluginError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What a plugin contributes, said explicitly. Evaluators may be definitions or class-style."""
+    """What a plugin contributes, stated explicitly. Evaluators may be definitions or class-style."""
 
     connectors: Sequence[ConnectorDefinition] = ()
     evaluators: Sequence[Any] = ()
@@ -37,7 +37,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPlugin:
-    """A plugin as it was loaded: its name in the config, where it was found, the types it brought."""
+    """A plugin as it was loaded: its name in the config, where it was found, its types."""
 
     name: str
     path: str | None
@@ -45,12 +45,7 @@ class LoadedPlugin:
     connectors: list[str] = field(default_factory=list[str])
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "path": self.path,
-            "evaluators": self.evaluators,
-            "connectors": self.connectors,
-        }
+        return asdict(self)
 
 
 class PluginRegistry:
@@ -66,7 +61,7 @@ class PluginRegistry:
         self._add(definitions_of(x, source), source)
 
     def add_plugin(self, definitions: Iterable[Definition], name: str, path: str | None) -> None:
-        """Register what a loaded plugin brings, and remember where it came from."""
+        """Register what a loaded plugin contributes, and remember where it came from."""
         self.plugins.append(LoadedPlugin(name, path, *self._add(definitions, name)))
 
     def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
@@ -85,12 +80,12 @@ class PluginRegistry:
         return list(evaluators), list(connectors)
 
     def get_evaluator(self, type: str) -> EvaluatorDefinition | None:  # noqa: A002
-        found = self._evaluators.get(type)
-        return found[0] if found else None
+        entry = self._evaluators.get(type)
+        return entry[0] if entry else None
 
     def get_connector(self, type: str) -> ConnectorDefinition | None:  # noqa: A002
-        found = self._connectors.get(type)
-        return found[0] if found else None
+        entry = self._connectors.get(type)
+        return entry[0] if entry else None
 
     def auto_evaluators(self) -> list[EvaluatorDefinition]:
         """The evaluators that run on every scenario without being listed."""
@@ -129,14 +124,11 @@ def _refuse_twice(
 
 def definitions_of(x: object, source: str | None) -> list[Definition]:
     """What is registered, as definitions."""
-    if isinstance(x, EvaluatorDefinition | ConnectorDefinition):
-        return [x]
-    if isinstance(x, Plugin):
-        return [_one(item, source) for item in (*x.connectors, *x.evaluators)]
-    return [_one(x, source)]
+    items = (*x.connectors, *x.evaluators) if isinstance(x, Plugin) else (x,)
+    return [_definition_of(item, source) for item in items]
 
 
-def _one(x: object, source: str | None) -> Definition:
+def _definition_of(x: object, source: str | None) -> Definition:
     if isinstance(x, EvaluatorDefinition | ConnectorDefinition):
         return x
     if is_class_style(x):
@@ -153,30 +145,26 @@ def made_in(module: ModuleType) -> list[Definition]:
     """Every definition made in a module or its loaded submodules, in order; not what they import."""
     inside = module.__name__ + "."
     names = [module.__name__, *(name for name in list(sys.modules) if name.startswith(inside))]
-    found: dict[int, Definition] = {}
+    definitions: dict[int, Definition] = {}
     for name in names:
         for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
             if isinstance(value, EvaluatorDefinition | ConnectorDefinition) and (
                 value.module == module.__name__ or value.module.startswith(inside)
             ):
-                found[id(value)] = value
-    return list(found.values())
+                definitions[id(value)] = value
+    return list(definitions.values())
 
 
 @cache
-def _built_in() -> Plugin:
-    evaluators = _made_in_all(builtin.__name__, builtin.BUILTIN_MODULES)
-    reach = _made_in_all(connectors.__name__, getattr(connectors, "BUILTIN_MODULES", ()))
-    return Plugin([d for d in reach if isinstance(d, ConnectorDefinition)], evaluators)
-
-
-def _made_in_all(room: str, names: Iterable[str]) -> list[Definition]:
-    modules = [import_module(f"{room}.{name}") for name in names]
-    return [definition for module in modules for definition in made_in(module)]
+def _built_in() -> list[Definition]:
+    packages = (connectors, builtin)
+    names = [f"{package.__name__}.{name}" for package in packages for name in package.BUILTIN_MODULES]
+    return [definition for name in names for definition in made_in(import_module(name))]
 
 
 def create_registry() -> PluginRegistry:
     """A registry with the built-in types."""
     registry = PluginRegistry()
-    registry.register(_built_in(), BUILT_IN)
+    for definition in _built_in():
+        registry.register(definition, BUILT_IN)
     return registry

@@ -1,4 +1,4 @@
-"""Making a project match its files: what would change, and what storage has to do for it.
+"""Making a project match its files: what would change.
 
 Everything is validated as a whole first; then it is written in the order in which things refer to each
 other. What is exported and applied again changes nothing.
@@ -6,43 +6,36 @@ other. What is exported and applied again changes nothing.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from pydantic import BaseModel
-
-from ..base.files import ConfigError
-from ..base.located import Place
+from ..base.files import read_file
+from ..base.problems import InvalidInput, Problem, ProblemList
 from ..conversation.definitions import Persona, Scenario
 from ..plugins import PluginRegistry
-from .definition_files import definition_files, read_located
+from .config import CONFIG_NAMES
 from .documents import (
     KINDS,
     REFERENCES,
+    STORED,
+    AnyStored,
     DefinitionKind,
     Document,
     check_references,
     document_of,
-    raise_problems,
     read_documents,
     spelled_as_defined,
 )
-from .entities import Connector, StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key, now
-from .secrets import MASK, SecretBox, SecretError, addressee, refuse_sealed, restored, secrets_in
+from .entities import Connector, name_key, now
+from .secrets import SecretBox, refuse_sealed, restored
+from .secrets import check_references as check_own_variables
 from .validation import check_connector, check_scenario
 
 Sign = Literal["+", "~", "-"]
-STORED: dict[DefinitionKind, type[BaseModel]] = {
-    "persona": StoredPersona,
-    "connector": StoredConnector,
-    "scenario": StoredScenario,
-    "eval": StoredEval,
-}
-_MOST_PROBLEMS = 50
-_PATH = re.compile(r"(?P<path>[A-Za-z]\w*(?:\[\d+\]|\.\w+)*): ")
+SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +63,6 @@ class DefinitionContext:
 
     registry: PluginRegistry
     folder: Path
-    has_model: bool
     box: SecretBox | None = None
 
 
@@ -95,7 +87,7 @@ class ProjectState:
 def project_state_of(entities: Mapping[DefinitionKind, Sequence[Any]]) -> ProjectState:
     """What a project holds, as entities and as documents."""
     project_state = ProjectState()
-    names = {entity.id: entity.name for found in entities.values() for entity in found}
+    names = {entity.id: entity.name for of_kind in entities.values() for entity in of_kind}
     for kind in KINDS:
         for entity in entities[kind]:
             document = document_of(kind, entity, names)
@@ -104,53 +96,70 @@ def project_state_of(entities: Mapping[DefinitionKind, Sequence[Any]]) -> Projec
     return project_state
 
 
+def definition_files(path: Path) -> list[Path]:
+    """The files a path stands for: itself, or everything of ours below a folder."""
+    if path.is_dir():
+        return sorted(_below(path))
+    if not path.exists():
+        raise InvalidInput.at(path, "no such file or folder")
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput.at(path, f"definitions are read from {', '.join(SUFFIXES)} files")
+    return [path]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Files of definitions; what is hidden, and the config file itself, is left out."""
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith((".", "__"))]
+        for name in names:
+            if name.lower().endswith(SUFFIXES) and not name.startswith(".") and name not in CONFIG_NAMES:
+                yield Path(place, name)
+
+
 def read_files(paths: Iterable[Path]) -> list[Document]:
     """Every definition in files and folders; all mistakes are reported at once."""
-    problems: list[str] = []
+    problems = ProblemList()
     documents: list[Document] = []
-    given = list(paths)
-    files = {file.resolve(): file for path in given for file in definition_files(path)}
+    sources = list(paths)
+    files = {file.resolve(): file for path in sources for file in definition_files(path)}
     for file in files.values():
-        try:
-            for located in read_located(file):
+        with problems.collect():
+            for located in read_file(file):
                 documents += read_documents(located, problems)
-        except ConfigError as error:
-            problems.append(str(error))
     problems += _doubles(documents)
-    if len(problems) > _MOST_PROBLEMS:
-        problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS:,} more"]
-    raise_problems(problems)
+    problems.check()
     if not documents:
-        raise ConfigError(f"there are no definitions in {', '.join(map(str, given))}")
+        raise InvalidInput(f"there are no definitions in {', '.join(map(str, sources))}")
     return documents
 
 
-def _doubles(documents: Iterable[Document]) -> Iterable[str]:
+def _doubles(documents: Iterable[Document]) -> Iterable[Problem]:
     seen: dict[tuple[DefinitionKind, str], Document] = {}
     for document in documents:
         first = seen.setdefault(document.key, document)
         if first is not document and first.located is not None:
-            yield document.problem((), f"is also defined at {first.located.at()}")
+            yield document.placed(Problem(f"is also defined at {first.located.at()}"))
 
 
 def changes_for(
     project_state: ProjectState,
-    wanted: Sequence[Document],
+    requested: Sequence[Document],
     context: DefinitionContext,
     *,
     prune: bool = False,
 ) -> list[DefinitionChange]:
     """What applying the documents would change, all of it validated."""
-    keys = {document.key for document in wanted}
+    keys = {document.key for document in requested}
     others = [document for key, document in project_state.documents.items() if key not in keys]
-    after = [*wanted, *([] if prune else others)]
+    after = [*requested, *([] if prune else others)]
     known: dict[DefinitionKind, list[str]] = {
         kind: [d.name for d in after if d.kind == kind] for kind in KINDS
     }
-    problems = check_references(wanted, known)
+    problems = check_references(requested, known)
     spelling = {document.key: document.name for document in after}
-    settled = [_settled(project_state, spelled_as_defined(d, spelling), problems) for d in wanted]
-    raise_problems(problems or _registration_problems(settled, after, context))
+    settled = [_settled(project_state, spelled_as_defined(d, spelling), problems) for d in requested]
+    problems += _registration_problems(settled, after, context)
+    problems.check()
     changes = [change for one in settled if (change := _change(project_state, one, context.box)) is not None]
     changes.sort(key=lambda change: KINDS.index(change.kind))
     if prune:
@@ -161,22 +170,15 @@ def changes_for(
     return changes
 
 
-def _settled(project_state: ProjectState, document: Document, problems: list[str]) -> Document:
-    """A document with its masks replaced by the secrets that are kept."""
+def _settled(project_state: ProjectState, document: Document, problems: ProblemList) -> Document:
+    """A document with its masks replaced by the secrets that are kept, or dropped at another address."""
     known = project_state.documents.get(document.key)
-    kept = known.body if known else None
-    hidden = [place for place, value in secrets_in(document.body) if value == MASK]
-    if kept is not None and addressee(kept) != addressee(document.body):
-        problems += [
-            document.problem(place, "belongs to the address that changes; give it again") for place in hidden
-        ]
-        return document
-    try:
+    wrong = ProblemList()
+    with wrong.collect():
         refuse_sealed(document.body)
-        return replace(document, body=restored(document.body, kept))
-    except SecretError as error:
-        problems.append(_located_problem(document, str(error)))
-        return document
+        document = replace(document, body=restored(document.body, known.body if known else None))
+    problems += map(document.placed, wrong)
+    return document
 
 
 def _change(
@@ -197,67 +199,32 @@ def _change(
 
 
 def _registration_problems(
-    wanted: Sequence[Document], after: Sequence[Document], context: DefinitionContext
-) -> list[str]:
-    """What validates on its own but not with what is registered here."""
+    settled: Sequence[Document], after: Sequence[Document], context: DefinitionContext
+) -> Iterator[Problem]:
+    """What validates on its own but not with what is registered here. Only running needs a model."""
     people = {d.key[1]: Persona.model_validate(d.body) for d in after if d.kind == "persona"}
-    problems: list[str] = []
-    for document in wanted:
-        try:
-            if document.kind == "connector":
+    for document in settled:
+        problems = ProblemList()
+        with problems.collect():
+            if document.kind == "persona":
+                check_own_variables(document.body)
+            elif document.kind == "connector":
                 check_connector(Connector.model_validate(document.body), context.registry)
             elif document.kind == "scenario":
                 _check_scenario(document, people, context)
-        except ValueError as error:
-            problems.append(_located_problem(document, str(error)))
-    return problems
+        yield from map(document.placed, problems)
 
 
 def _check_scenario(document: Document, people: Mapping[str, Persona], context: DefinitionContext) -> None:
-    given = {key: item for key, item in document.body.items() if key != "personas"}
-    voices = [people[name_key(name)] for name in document.body.get("personas", [])]
+    fields = {key: item for key, item in document.body.items() if key != "personas"}
+    names = [name_key(name) for name in document.body.get("personas", [])]
     check_scenario(
-        Scenario.model_validate(given),
+        Scenario.model_validate(fields),
         context.registry,
         context.folder,
-        personas=voices,
-        has_model=context.has_model,
+        personas=[people[name] for name in names if name in people],
+        has_model=True,
     )
-
-
-def _located_problem(document: Document, message: str) -> str:
-    """A complaint that begins with a path belongs on the line of that path."""
-    found = _PATH.match(message)
-    if found is None:
-        return document.problem((), message)
-    steps = re.findall(r"\w+", found["path"])
-    place: Place = tuple(int(step) if step.isdigit() else step for step in steps)
-    return document.problem(place, message[found.end() :])
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One thing to keep or to delete."""
-
-    kind: DefinitionKind
-    put: Any = None
-    delete: str | None = None
-
-
-def writes_of(
-    project_state: ProjectState, changes: Sequence[DefinitionChange], box: SecretBox | None = None
-) -> list[Write]:
-    """A plan as what storage has to do, in order; secrets go into the box."""
-    ids = {key: cast(str, entity.id) for key, entity in project_state.entities.items()}
-    writes: list[Write] = []
-    for change in changes:
-        if change.document is None:
-            writes.append(Write(change.kind, delete=change.id))
-            continue
-        entity = entity_of(change.document, ids, project_state.entity(change.document.key), box)
-        ids[change.document.key] = entity.id
-        writes.append(Write(change.kind, put=entity))
-    return writes
 
 
 def entity_of(
@@ -265,7 +232,7 @@ def entity_of(
     ids: Mapping[tuple[DefinitionKind, str], str],
     known: Any = None,
     box: SecretBox | None = None,
-) -> Any:
+) -> AnyStored:
     """What is kept of a document: names back to ids, and the identity of what it replaces."""
     fields = box.seal(document.body) if box else dict(document.body)
     for name, (field_name, target) in REFERENCES[document.kind].items():
@@ -279,5 +246,5 @@ def entity_of(
 
 def export_documents(project_state: ProjectState) -> list[Document]:
     """Everything a project defines, secrets masked, in the order in which things refer to each other."""
-    found = sorted(project_state.documents.values(), key=lambda d: (KINDS.index(d.kind), d.key[1]))
-    return [document.shown() for document in found]
+    ordered = sorted(project_state.documents.values(), key=lambda d: (KINDS.index(d.kind), d.key[1]))
+    return [document.shown() for document in ordered]

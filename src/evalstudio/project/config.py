@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from ..base.files import ConfigError, read_mapping
-from ..base.schemas import path_text
+from ..base.files import read_mapping
+from ..base.problems import InvalidInput, Problem, problems_of
 from ..configs import StrictConfig
 from ..llm.settings import LlmSettings
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
@@ -97,41 +94,20 @@ def find_config(start: Path | str = ".") -> Path | None:
     """The nearest config file, from a folder up to the root."""
     folder = Path(start).resolve()
     for place in (folder, *folder.parents):
-        found = [place / name for name in CONFIG_NAMES if (place / name).is_file()]
-        if len(found) > 1:
-            names = " and ".join(path.name for path in found)
-            raise ConfigError(f"{place} holds {names}; keep one of them")
-        if found:
-            return found[0]
+        files = [place / name for name in CONFIG_NAMES if (place / name).is_file()]
+        if len(files) > 1:
+            names = " and ".join(path.name for path in files)
+            raise InvalidInput(Problem(f"{place} holds {names}", hint="keep one of them"))
+        if files:
+            return files[0]
     return None
 
 
 def read_config(path: Path | str) -> ProjectConfig:
     """The config file as a model; what is wrong is reported with its place in the file."""
-    return parse_config(read_mapping(Path(path)), str(path))
-
-
-def parse_config(raw: dict[str, Any], where: str) -> ProjectConfig:
+    located = read_mapping(Path(path))
     try:
-        return ProjectConfig.model_validate(raw)
+        return ProjectConfig.model_validate(located.data)
     except ValidationError as error:
-        lines = [_line(item) for item in error.errors(include_url=False, include_input=False)]
-        raise ConfigError("\n".join([f"{where} has problems:", *lines])) from None
-
-
-def _line(error: ErrorDetails) -> str:
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        message = f"unknown key; known are {', '.join(_known_keys(error['loc'][:-1]))}"
-    return f"  {path_text(error['loc'])}: {message}"
-
-
-def _known_keys(place: tuple[str | int, ...]) -> list[str]:
-    """The keys of the object at this place in the file."""
-    schema: dict[str, Any] = ProjectConfig.model_json_schema()
-    here = schema
-    for part in place:
-        here = here["properties"][part]
-        named = [here, *here.get("anyOf", ())]
-        here = next(schema["$defs"][item["$ref"].rpartition("/")[2]] for item in named if "$ref" in item)
-    return list(here["properties"])
+        problems = problems_of(error, located.data, ProjectConfig)
+        raise InvalidInput(*map(located.placed, problems)) from None

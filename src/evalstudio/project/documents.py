@@ -13,14 +13,20 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_snake
 
-from ..base.files import ConfigError
-from ..base.located import PLAIN, Located, Place
-from ..base.schemas import path_text
-from ..configs import closest
+from ..base.located import PLAIN, Located
+from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..conversation.definitions import Persona, Scenario
-from .entities import Connector, Eval, Stored, name_key
-from .problems import mistakes
-from .secrets import masked
+from .entities import (
+    Connector,
+    Eval,
+    Stored,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+    name_key,
+)
+from .secrets import is_secret, masked
 
 DefinitionKind = Literal["persona", "connector", "scenario", "eval"]
 
@@ -32,6 +38,13 @@ MODELS: dict[DefinitionKind, type[BaseModel]] = {
     "connector": Connector,
     "scenario": Scenario,
     "eval": Eval,
+}
+AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval
+STORED: dict[DefinitionKind, type[AnyStored]] = {
+    "persona": StoredPersona,
+    "connector": StoredConnector,
+    "scenario": StoredScenario,
+    "eval": StoredEval,
 }
 REFERENCES: dict[DefinitionKind, dict[str, tuple[str, DefinitionKind]]] = {
     "persona": {},
@@ -45,7 +58,7 @@ _SCHEMA = "$schema"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One definition, in the form files have. ``marked`` is where it was read, if it was."""
+    """One definition, in the form files have. ``located`` is where it was read, if it was."""
 
     kind: DefinitionKind
     name: str
@@ -56,13 +69,13 @@ class Document:
     def key(self) -> tuple[DefinitionKind, str]:
         return self.kind, name_key(self.name)
 
-    def problem(self, place: Place, message: str) -> str:
-        """A complaint about one part of it, with the file and the line."""
-        path = path_text(place)
-        at = self.located.at(place) if self.located else ""
-        where = f"{at}: " if at else ""
-        name = f' "{self.name}"' if self.name else ""
-        return f"{where}{self.kind}{name}: {path}{': ' if path else ''}{message}"
+    def placed(self, problem: Problem) -> Problem:
+        """A problem with one part of it; of what was read from a file, with its name and the line."""
+        if self.located is None:
+            return problem
+        return self.located.placed(
+            problem.within(subject=f'{self.kind} "{self.name}"' if self.name else self.kind)
+        )
 
     def shown(self) -> Document:
         """The same with its secrets masked."""
@@ -79,108 +92,118 @@ def document_of(kind: DefinitionKind, entity: BaseModel, names: Mapping[str, str
     return Document(kind, dumped["name"], body)
 
 
-def read_documents(located: Located, problems: list[str]) -> list[Document]:
+def read_documents(located: Located, problems: ProblemList) -> list[Document]:
     """The definitions in one file; what is wrong is added to the problems, with its line."""
-    read = [read_document(kind, part, problems) for kind, part in _parts(located, problems)]
-    return [document for document in read if document is not None]
+    documents: list[Document] = []
+    for kind, part in _parts(located, problems):
+        with problems.collect():
+            documents.append(read_document(kind, part))
+    return documents
 
 
-def _parts(located: Located, problems: list[str]) -> Iterable[tuple[DefinitionKind, Located]]:
+def _parts(located: Located, problems: ProblemList) -> Iterable[tuple[DefinitionKind, Located]]:
     data = located.data
     if isinstance(data, list):
-        for place in range(len(cast(list[Any], data))):
-            yield from _parts(located.part((place,)), problems)
+        for number in range(len(cast(list[Any], data))):
+            yield from _parts(located.part((number,)), problems)
     elif not isinstance(data, dict):
-        problems.append(f"{located.at()}: expected definitions, found {data!r:.40}")
+        problems.append(located.placed(Problem(f"expected definitions, found {data!r:.40}")))
     else:
         fields = {key: item for key, item in cast(dict[str, Any], data).items() if key != _SCHEMA}
         inner = replace(located, data=fields)
         yield from _single(inner, problems) if "kind" in fields else _groups(inner, problems)
 
 
-def _single(located: Located, problems: list[str]) -> Iterable[tuple[DefinitionKind, Located]]:
-    given = located.data["kind"]
-    if given in KINDS:
-        yield given, replace(located, data={key: item for key, item in located.data.items() if key != "kind"})
+def _single(located: Located, problems: ProblemList) -> Iterable[tuple[DefinitionKind, Located]]:
+    kind = located.data["kind"]
+    if kind in KINDS:
+        yield kind, replace(located, data={key: item for key, item in located.data.items() if key != "kind"})
     else:
-        hint = closest(str(given), KINDS)
-        problems.append(f'{located.at(("kind",))}: kind: "{given}" is not one of {", ".join(KINDS)}{hint}')
+        message = f'"{kind}" is not one of {", ".join(KINDS)}'
+        problems.append(located.placed(Problem(message, ("kind",), suggestion(str(kind), KINDS))))
 
 
-def _groups(located: Located, problems: list[str]) -> Iterable[tuple[DefinitionKind, Located]]:
+def _groups(located: Located, problems: ProblemList) -> Iterable[tuple[DefinitionKind, Located]]:
     """A file may hold many: ``scenarios: [...]``, ``personas: [...]`` and so on."""
     for key, items in located.data.items():
         if key not in PLURALS:
-            hint = closest(key, PLURALS) or f"; give a kind, or lists of {', '.join(PLURALS)}"
-            problems.append(f'{located.at((key,))}: unknown key "{key}"{hint}')
+            hint = suggestion(key, PLURALS, "give a kind, or lists of")
+            problems.append(located.placed(Problem("unknown key", (key,), hint)))
             if "name" in located.data:
                 return
         elif not isinstance(items, list) and items is not None:
-            problems.append(f"{located.at((key,))}: {key}: expected a list")
+            problems.append(located.placed(Problem("expected a list", (key,))))
         else:
-            for place in range(len(cast(list[Any], items or []))):
-                yield PLURALS[key], located.part((key, place))
+            for number in range(len(cast(list[Any], items or []))):
+                yield PLURALS[key], located.part((key, number))
 
 
-def read_document(kind: DefinitionKind, part: Located, problems: list[str]) -> Document | None:
-    """One definition of a known kind, or nothing and what is wrong with it."""
+def read_document(kind: DefinitionKind, part: Located) -> Document:
+    """One definition of a known kind."""
     if not isinstance(part.data, dict):
-        problems.append(f"{part.at()}: {kind}: expected named settings, found {part.data!r:.40}")
-        return None
+        message = f"expected named settings, found {part.data!r:.40}"
+        raise InvalidInput(part.placed(Problem(message, subject=kind)))
     body = dict(cast(dict[str, Any], part.data))
     name: object = body.get("name")
     draft = Document(kind, name if isinstance(name, str) else "", body, part)
-    if found := [*_misreferred(kind, body)]:
-        problems += [draft.problem(place, message) for place, message in found]
-        return None
+    problems = list(_misreferred(kind, body))
     for field_name, (ids, _) in REFERENCES[kind].items():
         if field_name in body:
             body[ids] = body.pop(field_name)
     try:
         entity = MODELS[kind].model_validate(body)
     except ValidationError as error:
-        found = mistakes(MODELS[kind], body, error)
-        problems += [draft.problem(_in_file(kind, one.place), one.message) for one in found]
-        return None
-    document = document_of(kind, entity, {})
-    return replace(document, located=part)
+        wrong = [_in_file(kind, one) for one in problems_of(error, body, MODELS[kind], is_secret=is_secret)]
+        # What was referred to in a wrong way is not also unknown or missing.
+        named = {*REFERENCES[kind], *(problem.path[0] for problem in problems)}
+        problems += [one for one in wrong if not problems or not one.path or one.path[0] not in named]
+    else:
+        if not problems:
+            return replace(document_of(kind, entity, {}), located=part)
+    raise InvalidInput(*map(draft.placed, problems))
 
 
-def _misreferred(kind: DefinitionKind, body: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:
+def _misreferred(kind: DefinitionKind, body: Mapping[str, Any]) -> Iterable[Problem]:
     """References in another form than files have: by id, or one name twice."""
     for field_name, (ids, target) in REFERENCES[kind].items():
         for other in (ids, to_snake(ids), ids.removesuffix("s"), to_snake(ids).removesuffix("s")):
             if other in body:
-                yield (other,), f"files refer by name; write {field_name}: [name of a {target}, …]"
+                hint = f"write {field_name}: [name of a {target}, …]"
+                yield Problem("files refer by name", (other,), hint)
         seen: set[str] = set()
-        given: object = body.get(field_name)
-        for place, one in enumerate(cast(list[Any], given) if isinstance(given, list) else []):
+        names: object = body.get(field_name)
+        for number, one in enumerate(cast(list[Any], names) if isinstance(names, list) else []):
             if isinstance(one, str) and name_key(one) in seen:
-                yield (field_name, place), f'"{one}" is named twice'
+                yield Problem(f'"{one}" is named twice', (field_name, number))
             seen.add(name_key(one) if isinstance(one, str) else "")
 
 
-def _in_file(kind: DefinitionKind, place: Place) -> Place:
-    """A place in a model as the place in the file: references have other names there."""
+def _in_file(kind: DefinitionKind, problem: Problem) -> Problem:
+    """A problem with a model as one with the file: references have other names there."""
     names: dict[str | int, str] = {ids: field_name for field_name, (ids, _) in REFERENCES[kind].items()}
-    return (names.get(place[0], place[0]), *place[1:]) if place else place
+    path: FieldPath = tuple(names.get(part, part) for part in problem.path[:1])
+    return replace(problem, path=path + problem.path[1:])
 
 
 def check_references(
     documents: Iterable[Document], known: Mapping[DefinitionKind, Iterable[str]]
-) -> list[str]:
+) -> ProblemList:
     """References to names that are not there."""
-    names = {kind: list(found) for kind, found in known.items()}
-    keys = {kind: {name_key(name) for name in found} for kind, found in names.items()}
-    return [
-        document.problem(
-            (field_name, place), f'there is no {target} called "{wanted}"{closest(wanted, names[target])}'
+    names = {kind: list(of_kind) for kind, of_kind in known.items()}
+    keys = {kind: {name_key(name) for name in of_kind} for kind, of_kind in names.items()}
+    return ProblemList(
+        document.placed(
+            Problem(
+                f'there is no {target} called "{name}"',
+                (field_name, number),
+                suggestion(name, names[target]),
+            )
         )
         for document in documents
         for field_name, (_, target) in REFERENCES[document.kind].items()
-        for place, wanted in enumerate(document.body.get(field_name, []))
-        if name_key(wanted) not in keys[target]
-    ]
+        for number, name in enumerate(document.body.get(field_name, []))
+        if name_key(name) not in keys[target]
+    )
 
 
 def spelled_as_defined(document: Document, spelling: Mapping[tuple[DefinitionKind, str], str]) -> Document:
@@ -190,14 +213,6 @@ def spelled_as_defined(document: Document, spelling: Mapping[tuple[DefinitionKin
         if field_name in body:
             body[field_name] = [spelling.get((target, name_key(one)), one) for one in body[field_name]]
     return replace(document, body=body)
-
-
-def raise_problems(problems: list[str]) -> None:
-    """One error with everything that is wrong, if anything is."""
-    if len(problems) == 1:
-        raise ConfigError(problems[0])
-    if problems:
-        raise ConfigError("\n  ".join([f"{len(problems)} problems:", *problems]))
 
 
 Format = Literal["yaml", "json"]

@@ -13,7 +13,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    computed_field,
+    model_validator,
+)
 
 from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
@@ -22,6 +30,7 @@ from ..messages import Message
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
+Standing = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARACTERS = 9
@@ -178,6 +187,28 @@ class Counts(BaseModel):
     errored: int = 0
     cancelled: int = 0
     unasserted: int = 0
+
+    @computed_field
+    @property
+    def finished(self) -> int:
+        return self.total - self.queued - self.running
+
+    @computed_field
+    @property
+    def standing(self) -> Standing:
+        """All of them in one word: what is under way comes first, then the worst outcome."""
+        words: tuple[tuple[int, Standing], ...] = (
+            (self.running, "running"),
+            (self.queued, "running" if self.finished else "queued"),
+            (self.failed, "fail"),
+            (self.errored, "error"),
+            (self.cancelled, "cancelled"),
+            (self.passed - self.unasserted, "pass"),
+        )
+        for number, word in words:
+            if number:
+                return word
+        return "unasserted"
 
 
 class Execution(_Entity):

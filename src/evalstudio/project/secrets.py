@@ -13,8 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlsplit
+
+from ..base.addresses import origin
+from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
+from ..base.redaction import SECRET_HEADER as _HEADER
+from ..base.redaction import SECRET_SETTING as _SETTING
+from ..base.references import HOLDS_ONE as _REFERENCE
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -22,23 +28,8 @@ if TYPE_CHECKING:
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
-_REFERENCE = re.compile(r"[^$]*\$\{[^{}]+\}[^$]*")
 _OWN_VARIABLE = re.compile(r"\$\{\s*EVALSTUDIO_", re.IGNORECASE)
-_HEADER = re.compile(
-    r"auth|token|secret|key|passw|passphrase|cookie|session|credential|signature|jwt", re.IGNORECASE
-)
-_SETTING = re.compile(
-    r"(api|access|private|signing)[-_]?key$|(token|secret|password|passphrase|cookie|authorization"
-    r"|credentials?)$",
-    re.IGNORECASE,
-)
 _SCHEMES = ("bearer ", "basic ")
-
-Place = tuple[str | int, ...]
-
-
-class SecretError(ValueError):
-    """A secret that cannot be kept or read as it is; the message never holds the secret."""
 
 
 def is_secret(header: str, value: str) -> bool:
@@ -54,7 +45,7 @@ def may_hide(name: str) -> bool:
     return bool(_HEADER.search(name) or _SETTING.search(name)) or name == "headers"
 
 
-def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     """Where a definition, as plain data, holds secrets, and what they are."""
     headers: Mapping[str, object] = body.get("headers") or {}
     for name, value in headers.items():
@@ -63,15 +54,15 @@ def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     yield from _in_settings(body.get("config"), ("config",), named=False)
 
 
-def _in_settings(value: object, place: Place, *, named: bool) -> Iterator[tuple[Place, str]]:
+def _in_settings(value: object, path: FieldPath, *, named: bool) -> Iterator[tuple[FieldPath, str]]:
     if isinstance(value, Mapping):
         for key, item in cast(Mapping[str, object], value).items():
-            yield from _in_settings(item, (*place, key), named=named or bool(_SETTING.search(key)))
+            yield from _in_settings(item, (*path, key), named=named or bool(_SETTING.search(key)))
     elif isinstance(value, list):
         for number, item in enumerate(cast(list[object], value)):
-            yield from _in_settings(item, (*place, number), named=named)
+            yield from _in_settings(item, (*path, number), named=named)
     elif isinstance(value, str) and _is_literal(value) and (named or _stands_for_one(value)):
-        yield place, value
+        yield path, value
 
 
 def _stands_for_one(value: str) -> bool:
@@ -82,20 +73,20 @@ def _is_literal(value: str) -> bool:
     return bool(value) and not _REFERENCE.fullmatch(value)
 
 
-def changed(body: Mapping[str, Any], change: Callable[[Place, str], str | None]) -> dict[str, Any]:
+def changed(body: Mapping[str, Any], change: Callable[[FieldPath, str], str | None]) -> dict[str, Any]:
     """The definition with each of its secrets changed; none takes the secret out."""
     done = cast(dict[str, Any], _copy(body))
-    for place, value in list(secrets_in(body)):
+    for path, value in list(secrets_in(body)):
         holder: Any = done
-        for step in place[:-1]:
+        for step in path[:-1]:
             holder = holder[step]
-        found = change(place, value)
-        if found is not None:
-            holder[place[-1]] = found
+        replacement = change(path, value)
+        if replacement is not None:
+            holder[path[-1]] = replacement
         elif isinstance(holder, dict):
-            del holder[place[-1]]
+            del holder[path[-1]]
         else:
-            holder[place[-1]] = ""
+            holder[path[-1]] = ""
     return done
 
 
@@ -105,46 +96,32 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
 
 
-def _raise(place: Place, message: str) -> NoReturn:
-    raise SecretError(f"{'.'.join(str(step) for step in place)}: {message}")
-
-
 def masked(body: Mapping[str, Any]) -> dict[str, Any]:
     """The definition as it may be shown."""
-    return changed(body, lambda _place, _value: MASK)
+    return changed(body, lambda _path, _value: MASK)
 
 
 def restored(body: Mapping[str, Any], kept: Mapping[str, Any] | None) -> dict[str, Any]:
     """The definition with masks replaced by what is kept; at another address they are dropped instead."""
     known = dict(secrets_in(kept)) if kept is not None else {}
     same_address = kept is None or addressee(body) == addressee(kept)
+    problems = ProblemList()
 
-    def restore(place: Place, value: str) -> str | None:
+    def restore(path: FieldPath, value: str) -> str | None:
         if value != MASK:
             return value
-        if not same_address:
-            return None
-        if place not in known:
-            _raise(place, f"{MASK} stands for a secret that is kept, and none is kept here")
-        return known[place]
+        if same_address and path not in known:
+            problems.append(Problem(f"{MASK} stands for a secret that is kept, and none is kept here", path))
+        return known.get(path) if same_address else None
 
-    return changed(body, restore)
+    whole = changed(body, restore)
+    problems.check()
+    return whole
 
 
 def addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
     """Whom a secret is given to: a kind of connector and the server it talks to."""
     return body.get("type"), origin(body.get("baseUrl"))
-
-
-def origin(address: str | None) -> str:
-    """Scheme, host and port: what a secret belongs to."""
-    text = (address or "").strip()
-    try:
-        parts = urlsplit(text)
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-        return f"{parts.scheme}://{(parts.hostname or '')}:{port}" if parts.hostname else text
-    except ValueError:
-        return text
 
 
 def check_address(address: str | None) -> None:
@@ -154,20 +131,21 @@ def check_address(address: str | None) -> None:
         password = parts.password
     except ValueError:
         return
-    told = [value for name, value in parse_qsl(parts.query) if _SETTING.search(name) or name.lower() == "key"]
-    for secret in [password or "", *told]:
-        if secret and not _REFERENCE.fullmatch(secret):
-            raise SecretError(
-                "baseUrl: holds a literal secret; use a header for it, or a reference such as ${AGENT_KEY}"
-            )
+    query = [
+        value for name, value in parse_qsl(parts.query) if _SETTING.search(name) or name.lower() == "key"
+    ]
+    if any(_is_literal(secret) for secret in [password or "", *query]):
+        hint = "use a header for it, or a reference such as ${AGENT_KEY}"
+        raise InvalidInput(Problem("holds a literal secret", ("baseUrl",), hint))
 
 
 def check_references(body: Mapping[str, Any]) -> None:
     """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
     headers: Mapping[str, str] = body.get("headers") or {}
-    for where, text in [("baseUrl", body.get("baseUrl") or ""), *headers.items()]:
-        if _OWN_VARIABLE.search(text):
-            raise SecretError(f"{where}: refers to a variable of the server itself, which no agent may see")
+    texts: dict[FieldPath, str] = {("baseUrl",): body.get("baseUrl") or ""}
+    texts |= {("headers", name): text for name, text in headers.items()}
+    message = "refers to a variable of the server itself, which no agent may see"
+    ProblemList(Problem(message, path) for path, text in texts.items() if _OWN_VARIABLE.search(text)).check()
 
 
 class SecretBox:
@@ -178,11 +156,11 @@ class SecretBox:
 
     def seal(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The definition with its secrets sealed; what is sealed stays as it is."""
-        return changed(body, lambda _place, value: self.seal_text(value))
+        return changed(body, lambda _path, value: self.seal_text(value))
 
     def open(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The definition with its secrets readable, for calling an agent."""
-        return changed(body, lambda _place, value: self.open_text(value))
+        return changed(body, lambda _path, value: self.open_text(value))
 
     def seal_text(self, text: str) -> str:
         if text.startswith(_SEALED):
@@ -197,7 +175,7 @@ class SecretBox:
         try:
             return self._fernet.decrypt(text.removeprefix(_SEALED)).decode()
         except InvalidToken:
-            raise SecretError(
+            raise InvalidInput(
                 f"a secret was sealed with another key than {self._key_file}. "
                 f"Bring that key back (or set {KEY_VARIABLE}), or enter the secret anew."
             ) from None
@@ -212,16 +190,18 @@ class SecretBox:
             return Fernet(key)
         except ValueError:
             where = KEY_VARIABLE if given else str(self._key_file)
-            raise SecretError(
+            raise InvalidInput(
                 f"{where} holds no usable key: 32 bytes in URL-safe base64 are needed"
             ) from None
 
 
 def refuse_sealed(body: Mapping[str, Any]) -> None:
     """What comes from outside must not pass for something we have sealed."""
-    for place, value in secrets_in(body):
-        if value.startswith(_SEALED):
-            _raise(place, "begins like a sealed value; give the secret itself")
+    ProblemList(
+        Problem("begins like a sealed value", path, "give the secret itself")
+        for path, value in secrets_in(body)
+        if value.startswith(_SEALED)
+    ).check()
 
 
 def _key_in(path: Path) -> bytes:

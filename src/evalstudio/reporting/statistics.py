@@ -1,48 +1,52 @@
 """Numbers over runs: rates with how many they cover and their interval, flakiness, what was slow.
 
-An error is never a failure and never a pass: rates show passed of scored and passed of attempted.
+The command line, the API and the web page all show what is computed here. An error is never a failure and
+never a pass: rates show passed of scored and passed of attempted.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic.alias_generators import to_camel
+
+from ..project.entities import Counts, RunSummary
+from ..storage.contract import RunGroup, Subject
+
 Z_95 = 1.959963984540054
+_SLOWEST = 3
+_COUNTED = {"pass": "passed", "fail": "failed", "error": "errored"}
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What statistics need to know of a run. Runs of one ``subject`` differ only in their repetition."""
+class Figure(BaseModel):
+    """What all figures share: camelCase in JSON, sent whole."""
 
-    id: str
-    subject: str
-    outcome: str | None
-    fault: str | None = None
-    asserted: bool = True
-    latency_ms: float | None = None
-    tokens: int | None = None
-    reason: str = ""
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        frozen=True,
+        extra="forbid",
+        json_schema_serialization_defaults_required=True,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A share with what it rests on."""
+class Rate(Figure):
+    """A share with what it rests on and its 95 % Wilson interval."""
 
     passed: int
     of: int
     low: float
     high: float
 
+    @computed_field
     @property
-    def share(self) -> float | None:
+    def rate(self) -> float | None:
         return self.passed / self.of if self.of else None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"passed": self.passed, "of": self.of, "rate": self.share, "low": self.low, "high": self.high}
 
 
 def wilson(passed: int, of: int, z: float = Z_95) -> tuple[float, float]:
@@ -59,69 +63,199 @@ def wilson(passed: int, of: int, z: float = Z_95) -> tuple[float, float]:
 
 
 def rate(passed: int, of: int) -> Rate:
-    return Rate(passed, of, *wilson(passed, of))
+    low, high = wilson(passed, of)
+    return Rate(passed=passed, of=of, low=low, high=high)
+
+
+def rates_of(counts: Counts) -> tuple[Rate, Rate]:
+    """Passed of scored and passed of attempted; runs without assertions and cancelled ones are in neither."""
+    passed = counts.passed - counts.unasserted
+    scored = passed + counts.failed
+    return rate(passed, scored), rate(passed, scored + counts.errored)
+
+
+class SubjectFigure(Figure):
+    """A subject by its parts, as a run names them, and as one text for a reader."""
+
+    subject: str
+    scenario_id: str | None
+    scenario_name: str
+    case_name: str | None
+    persona_id: str | None
+    persona_name: str | None
+    connector_id: str | None
+    connector_name: str | None
+
+
+class FlakySubject(SubjectFigure):
+    """A subject of one execution whose repetitions did not agree: some passed and some failed."""
+
+    runs: int
+    passed: int
+    failed: int
+
+
+class SlowSubject(SubjectFigure):
+    """A subject with its slowest run."""
+
+    latency_ms: float
+
+
+class FlakyHistory(SubjectFigure):
+    """In how many executions a subject was flaky, of those in which it was scored at least twice."""
+
+    flaky_executions: int
+    executions: int
+
+
+class ExecutionSummary(Figure):
+    """What an execution came to, or has come to so far."""
+
+    counts: Counts
+    errors_by_fault: dict[str, int]
+    pass_rate_of_scored: Rate
+    pass_rate_of_attempted: Rate
+    flaky: list[FlakySubject]
+    flaky_runs: int
+    slowest: list[SlowSubject]
+    tokens: int | None
+    runs_with_tokens: int
+
+
+def subject_of(run: RunSummary) -> Subject:
+    """What a run has in common with its repetitions."""
+    return Subject(
+        scenario_id=run.scenario_id,
+        scenario_name=run.scenario_name,
+        case_name=run.case_name,
+        persona_id=run.persona_id,
+        persona_name=run.persona_name,
+        connector_id=run.connector_id,
+        connector_name=run.connector_name,
+    )
+
+
+def group_of(run: RunSummary) -> RunGroup:
+    """A single run as a group of its own."""
+    result = run.result
+    return RunGroup(
+        execution_id=run.execution_id,
+        subject=subject_of(run),
+        status=run.status,
+        outcome=result.outcome if result else None,
+        fault=result.fault if result else None,
+        asserted=result.asserted if result else True,
+        runs=1,
+        max_latency_ms=run.latency_ms,
+        tokens=run.total_tokens,
+        runs_with_tokens=0 if run.total_tokens is None else 1,
+    )
+
+
+def summarize(groups: Iterable[RunGroup], *, agent_errors_fail: bool = False) -> ExecutionSummary:
+    """Count runs. Those without an outcome are in no rate."""
+    counted = [_as_failure(group) if agent_errors_fail else group for group in groups]
+    counts = count(counted)
+    faults: Counter[str] = Counter()
+    for group in counted:
+        if group.outcome == "error":
+            faults[group.fault or "system"] += group.runs
+    scored, attempted = rates_of(counts)
+    flaky = flaky_subjects(counted)
+    with_tokens = sum(group.runs_with_tokens for group in counted)
+    return ExecutionSummary(
+        counts=counts,
+        errors_by_fault=dict(faults),
+        pass_rate_of_scored=scored,
+        pass_rate_of_attempted=attempted,
+        flaky=flaky,
+        flaky_runs=sum(one.runs for one in flaky),
+        slowest=_slowest(counted),
+        tokens=sum(group.tokens or 0 for group in counted) if with_tokens else None,
+        runs_with_tokens=with_tokens,
+    )
+
+
+def _as_failure(group: RunGroup) -> RunGroup:
+    if group.outcome == "error" and group.fault == "agent":
+        return replace(group, outcome="fail", fault=None)
+    return group
+
+
+def count(groups: Iterable[RunGroup]) -> Counts:
+    """Runs by where they stand."""
+    numbers: Counter[str] = Counter()
+    for group in groups:
+        numbers["total"] += group.runs
+        numbers[_COUNTED.get(group.outcome or "", group.status)] += group.runs
+        if group.outcome == "pass" and not group.asserted:
+            numbers["unasserted"] += group.runs
+    return Counts(**numbers)
 
 
 @dataclass(slots=True)
-class ExecutionSummary:
-    """What an execution came to."""
+class _Repetitions:
+    """The repetitions of one subject in one execution."""
 
+    subject: Subject
     runs: int = 0
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    faults: dict[str, int] = field(default_factory=dict[str, int])
-    unasserted: int = 0
-    of_scored: Rate = field(default_factory=lambda: rate(0, 0))
-    of_attempted: Rate = field(default_factory=lambda: rate(0, 0))
-    flaky: list[str] = field(default_factory=list[str])
-    slowest: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
-    tokens: int = 0
-    with_tokens: int = 0
+    passed: int = 0
+    failed: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "runs": self.runs,
-            "counts": self.counts,
-            "errorsByFault": self.faults,
-            "withoutAssertions": self.unasserted,
-            "passRateOfScored": self.of_scored.to_json(),
-            "passRateOfAttempted": self.of_attempted.to_json(),
-            "flaky": self.flaky,
-            "slowest": [{"subject": subject, "latencyMs": latency} for subject, latency in self.slowest],
-            "tokens": self.tokens if self.with_tokens else None,
-        }
+    @property
+    def flaky(self) -> bool:
+        """The definition of flakiness: some passed and some failed. An error is neither."""
+        return self.passed > 0 and self.failed > 0
 
 
-def summarize(runs: Iterable[RunFacts], *, agent_errors_fail: bool = False) -> ExecutionSummary:
-    """Count runs. Cancelled ones have no outcome and are in no rate."""
-    counted = [_as_failure(run) if agent_errors_fail else run for run in runs]
-    summary = ExecutionSummary(runs=len(counted))
-    outcomes = Counter(run.outcome or "cancelled" for run in counted)
-    summary.counts = {name: outcomes.get(name, 0) for name in ("pass", "fail", "error", "cancelled")}
-    summary.faults = dict(Counter(run.fault or "system" for run in counted if run.outcome == "error"))
-    summary.unasserted = sum(1 for run in counted if run.outcome == "pass" and not run.asserted)
-    attempted = [run for run in counted if run.outcome is not None and run.asserted]
-    scored = [run for run in attempted if run.outcome != "error"]
-    passed = sum(1 for run in scored if run.outcome == "pass")
-    summary.of_scored = rate(passed, len(scored))
-    summary.of_attempted = rate(passed, len(attempted))
-    summary.flaky = flaky_subjects(counted)
-    timed = [(run.subject, run.latency_ms) for run in counted if run.latency_ms is not None]
-    summary.slowest = sorted(timed, key=lambda item: -item[1])[:3]
-    used = [run.tokens for run in counted if run.tokens is not None]
-    summary.tokens, summary.with_tokens = sum(used), len(used)
-    return summary
+def _repetitions(groups: Iterable[RunGroup]) -> Iterable[_Repetitions]:
+    by_subject: dict[tuple[Any, ...], _Repetitions] = {}
+    for group in groups:
+        key = (group.execution_id, *group.subject.key)
+        repetitions = by_subject.setdefault(key, _Repetitions(group.subject))
+        repetitions.runs += group.runs
+        repetitions.passed += group.runs if group.outcome == "pass" else 0
+        repetitions.failed += group.runs if group.outcome == "fail" else 0
+    return by_subject.values()
 
 
-def _as_failure(run: RunFacts) -> RunFacts:
-    if run.outcome == "error" and run.fault == "agent":
-        return replace(run, outcome="fail", fault=None)
-    return run
-
-
-def flaky_subjects(runs: Sequence[RunFacts]) -> list[str]:
+def flaky_subjects(groups: Iterable[RunGroup]) -> list[FlakySubject]:
     """What passed in some repetitions and failed in others."""
-    seen: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        if run.outcome in ("pass", "fail"):
-            seen[run.subject].add(run.outcome)
-    return sorted(subject for subject, outcomes in seen.items() if len(outcomes) == 2)
+    flaky = [
+        FlakySubject(**_fields(one.subject), runs=one.runs, passed=one.passed, failed=one.failed)
+        for one in _repetitions(groups)
+        if one.flaky
+    ]
+    return sorted(flaky, key=lambda one: one.subject)
+
+
+def flakiest(groups: Iterable[RunGroup], most: int) -> list[FlakyHistory]:
+    """The subjects that were flaky in the largest share of their executions, then in the most of them."""
+    histories: dict[tuple[Any, ...], list[_Repetitions]] = defaultdict(list)
+    for one in _repetitions(groups):
+        if one.passed + one.failed > 1:
+            histories[one.subject.key].append(one)
+    flaky = [
+        FlakyHistory(**_fields(history[-1].subject), flaky_executions=number, executions=len(history))
+        for history in histories.values()
+        if (number := sum(one.flaky for one in history))
+    ]
+    flaky.sort(key=lambda one: (-one.flaky_executions / one.executions, -one.flaky_executions, one.subject))
+    return flaky[:most]
+
+
+def _slowest(groups: Iterable[RunGroup]) -> list[SlowSubject]:
+    """Each subject once, by its slowest run."""
+    longest: dict[tuple[Any, ...], tuple[float, Subject]] = {}
+    for group in groups:
+        latency = group.max_latency_ms
+        if latency is not None and latency > longest.get(group.subject.key, (-1.0, None))[0]:
+            longest[group.subject.key] = latency, group.subject
+    ordered = sorted(longest.values(), key=lambda one: (-one[0], one[1].label))
+    return [SlowSubject(**_fields(subject), latency_ms=latency) for latency, subject in ordered[:_SLOWEST]]
+
+
+def _fields(subject: Subject) -> dict[str, Any]:
+    names = ("scenario_id", "scenario_name", "case_name", "persona_id", "persona_name")
+    fields = {name: getattr(subject, name) for name in (*names, "connector_id", "connector_name")}
+    return {"subject": subject.label, **fields}

@@ -6,13 +6,13 @@ Entries are resolved once, before the first record; a wrong one is refused here 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 from pydantic.alias_generators import to_camel
 
-from ..configs import InvalidConfig, closest
+from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..evaluators.criteria import EvaluationCriteria, check_unique
 from ..evaluators.definition import Entry, EvaluatorDefinition, adapt_class, is_class_style, with_keys
 from ..plugins import PluginRegistry
@@ -27,6 +27,7 @@ LEGACY_NAMES = {
     "Sentiment": "sentiment",
     "Toxicity": "toxicity",
 }
+ENTRIES = "evaluatorConfigs"
 _ENTRY_KEYS = frozenset({"type", "config", "name", "gate", "reduce"})
 
 
@@ -72,54 +73,64 @@ class Resolved:
 
 
 def resolve(config: EvaluationRunConfig, registry: PluginRegistry) -> list[Resolved]:
-    """The entries a run will use, in order."""
+    """The entries a run will use, in order; what is wrong with any of them is told all at once."""
     if not config.evaluator_configs:
-        raise InvalidConfig("evaluatorConfigs", [("", "at least one evaluator is needed")])
-    found = [_resolve_one(place, given, registry) for place, given in enumerate(config.evaluator_configs)]
-    chosen = [one for one in found if _selected(one.entry, config.only, config.skip)]
+        raise InvalidInput(Problem("at least one evaluator is needed", (ENTRIES,)))
+    problems = ProblemList()
+    resolved: list[Resolved] = []
+    for number, source in enumerate(config.evaluator_configs):
+        with problems.collect(ENTRIES, number):
+            resolved.append(_resolve_one(source, registry))
+    problems.check()
+    chosen = [one for one in resolved if _selected(one.entry, config.only, config.skip)]
     if not chosen:
-        raise InvalidConfig("evaluatorConfigs", [("", "only and skip leave no evaluator to run")])
+        raise InvalidInput(Problem("only and skip leave no evaluator to run", (ENTRIES,)))
     keyed = with_keys([one.entry for one in chosen])
     return [Resolved(entry, one.given_type) for entry, one in zip(keyed, chosen, strict=True)]
 
 
-def _resolve_one(place: int, given: Any, registry: PluginRegistry) -> Resolved:
-    where = f"evaluatorConfigs[{place}]"
-    if isinstance(given, Entry):
-        return Resolved(given, given.definition.type)
-    if isinstance(given, EvaluatorDefinition):
-        return Resolved(given.use(), given.type)
-    if isinstance(given, Mapping):
-        return _from_mapping(where, dict(cast(Mapping[str, Any], given)), registry)
-    if is_class_style(given):
-        definition = adapt_class(given)
+def _resolve_one(source: Any, registry: PluginRegistry) -> Resolved:
+    if isinstance(source, Entry):
+        return Resolved(source, source.definition.type)
+    if isinstance(source, EvaluatorDefinition):
+        return Resolved(source.use(), source.type)
+    if isinstance(source, Mapping):
+        return _from_mapping(dict(cast(Mapping[str, Any], source)), registry)
+    if is_class_style(source):
+        definition = adapt_class(source)
         return Resolved(definition.use(), definition.type)
-    raise InvalidConfig(where, [("", "expected an object with a type")])
+    raise InvalidInput("expected an object with a type")
 
 
-def _from_mapping(where: str, given: dict[str, Any], registry: PluginRegistry) -> Resolved:
-    kind = given.get("type")
+def _from_mapping(fields: dict[str, Any], registry: PluginRegistry) -> Resolved:
+    kind = fields.get("type")
     if not isinstance(kind, str) or not kind:
-        raise InvalidConfig(where, [("type", "is missing")])
+        raise InvalidInput(Problem("is missing", ("type",)))
+    problems = ProblemList()
     definition = registry.get_evaluator(LEGACY_NAMES.get(kind, kind))
     if definition is None:
         known = [item["type"] for item in registry.list_evaluator_types()]
-        raise InvalidConfig(where, [("type", f'no evaluator is called "{kind}"{closest(kind, known)}')])
-    if not isinstance(given.get("config") or {}, Mapping):
-        raise InvalidConfig(f"{where} ({kind})", [("config", "expected an object with settings")])
-    if not isinstance(given.get("name") or "", str):
-        raise InvalidConfig(f"{where} ({kind})", [("name", "expected text")])
+        problems.append(Problem(f'no evaluator is called "{kind}"', ("type",), suggestion(kind, known)))
+    if not isinstance(fields.get("config") or {}, Mapping):
+        problems.append(Problem("expected an object with settings", ("config",)))
+    if not isinstance(fields.get("name") or "", str):
+        problems.append(Problem("expected text", ("name",)))
+    problems.check()
+    assert definition is not None, "an unknown type is a problem"
     # The older shape writes an evaluator's settings beside its type.
-    beside = {key: item for key, item in given.items() if key not in _ENTRY_KEYS}
+    beside = {key: item for key, item in fields.items() if key not in _ENTRY_KEYS}
     try:
         entry = definition.use(
-            {**beside, **(given.get("config") or {})},
-            gate=given.get("gate"),
-            name=given.get("name"),
-            reduce=given.get("reduce"),
+            {**beside, **(fields.get("config") or {})},
+            gate=fields.get("gate"),
+            name=fields.get("name"),
+            reduce=fields.get("reduce"),
         )
-    except InvalidConfig as error:
-        raise InvalidConfig(f"{where} ({kind})", error.problems) from None
+    except InvalidInput as error:
+        for one in error.problems:
+            written_beside = len(one.path) > 1 and one.path[1] in beside
+            problems.append(replace(one, path=one.path[1:]) if written_beside else one)
+        raise InvalidInput(*problems) from None
     return Resolved(entry, kind)
 
 

@@ -18,15 +18,14 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.files import ConfigError
-from ..configs import InvalidConfig
+from ..base.problems import InvalidInput
 from ..evaluators.contract import Embedder
 from ..evaluators.definition import Entry
 from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
-from .plan import ScoringJob, ScoringPlan, load_plan
+from .plan import ScoringJob, ScoringPlan, read_plan
 from .results_file import ResultsFile
 from .rows import RowReader
 from .runner import EvaluationRunner
@@ -57,18 +56,17 @@ class JobResources:
 
 def set_up(job: ScoringJob) -> JobResources:
     """Load the plan, its plugins and its models; every mistake in them is found here."""
-    plan = load_plan(job.plan_path)
+    plan, plan_files = read_plan(job.plan_path)
     registry = _registry(plan, job)
     llm = Llm(plan.llm_settings) if plan.llm_settings else None
     embedder: Embedder = BatchingEmbedder(llm or LocalEmbedder())
     try:
         runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
-    except InvalidConfig as error:
-        raise ConfigError(f"{job.plan_path}: {error}") from None
+    except InvalidInput as error:
+        raise plan_files.placed(error) from None
     if llm is None and (asks := next((e for e in runner.entries if _needs_model(e)), None)):
-        raise ConfigError(
-            f"{job.plan_path}: {asks.key} asks a language model: add llmSettings, or leave it out by --only"
-        )
+        message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
+        raise InvalidInput.at(job.plan_path, message, hint)
     reader = RowReader(plan.criteria, plan.fields, llm, embedder)
     return JobResources(plan, Scorer(runner, reader, job.selection()), runner, llm)
 

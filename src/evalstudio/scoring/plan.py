@@ -5,15 +5,15 @@ A plan may extend others: criteria and evaluators of the same name are replaced,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator
 
-from ..base.files import ConfigError, read_mapping
-from ..base.schemas import path_text
+from ..base.files import read_mapping
+from ..base.located import Located
+from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..configs import StrictConfig
 from ..evaluators.criteria import EvaluationCriteria, Name, check_unique
 from ..evaluators.records import EvaluationInput
@@ -99,55 +99,92 @@ class ScoringPlan(StrictConfig):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """A plan's settings with everything it extends, and the files they come from, its own first."""
+
+    settings: dict[str, Any]
+    files: list[Located]
+
+    def placed(self, error: InvalidInput) -> InvalidInput:
+        """What is wrong with the plan, in the spelling of its files, with the file and line of each."""
+        return InvalidInput(*map(self._placed, error.problems))
+
+    def _placed(self, problem: Problem) -> Problem:
+        path = problem.path
+        if path and path[0] in EVALUATORS:
+            path = (next((name for name in EVALUATORS if name in self.settings), path[0]), *path[1:])
+        return replace(problem, path=path, place=self._place(path))
+
+    def _place(self, path: FieldPath) -> str:
+        if len(path) > 1 and path[0] in _ADD_UP:
+            # Lists of several files are joined: an entry stands in the file that holds it.
+            entry = cast(Any, self.settings)[path[0]][path[1]]
+            for file in self.files:
+                for at in file.lines:
+                    if len(at) == 2 and at[0] in _ADD_UP and file.part(at).data is entry:
+                        return file.at(at + path[2:])
+        return next((file.at(path) for file in self.files if path[:1] in file.lines), self.files[0].at())
+
+
 def load_plan(path: Path) -> ScoringPlan:
     """A plan from its file, with everything it extends."""
-    raw = read_extended(path.resolve())
+    return read_plan(path)[0]
+
+
+def read_plan(path: Path) -> tuple[ScoringPlan, PlanFiles]:
+    """A plan, and the files that tell where each part of it was written."""
+    plan_files = _read_extended(path)
+    problems = ProblemList()
     try:
-        plan = ScoringPlan.model_validate(raw)
+        plan = ScoringPlan.model_validate(plan_files.settings)
     except ValidationError as error:
-        lines = [f"  {path_text(_named(raw, item['loc']))}: {_message(item)}" for item in error.errors()]
-        raise ConfigError("\n".join([f"{path} has problems:", *lines])) from None
-    if not plan.evaluators:
-        raise ConfigError(f"{path}: evaluators: at least one evaluator is needed")
-    known = {criterion.name for criterion in plan.criteria}
-    if unknown := [name for name in plan.thresholds if name not in known]:
-        raise ConfigError(f'{path}: thresholds: no criterion is named "{unknown[0]}"')
-    return plan
-
-
-def _message(item: Any) -> str:
-    return str(item["msg"]).removeprefix("Value error, ")
-
-
-def _named(raw: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """A place in the spelling the file uses."""
-    if place and place[0] == "evaluators" and "evaluatorConfigs" in raw:
-        return ("evaluatorConfigs", *place[1:])
-    return place
+        problems += problems_of(error, plan_files.settings, ScoringPlan)
+    else:
+        if not plan.evaluators:
+            problems.append(Problem("at least one evaluator is needed", ("evaluators",)))
+        known = [criterion.name for criterion in plan.criteria]
+        problems += [
+            Problem(f'no criterion is named "{name}"', ("thresholds", name), suggestion(name, known))
+            for name in plan.thresholds
+            if name not in known
+        ]
+        if not problems:
+            return plan, plan_files
+    raise plan_files.placed(InvalidInput(*problems))
 
 
 _ADD_UP = frozenset({"criteria", "plugins", *EVALUATORS})
 
 
-def read_extended(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+def _read_extended(path: Path, seen: tuple[Path, ...] = ()) -> PlanFiles:
     """What a plan's file says, on top of what the plans it extends say."""
-    if path in seen:
-        raise ConfigError(f"{path}: extends itself, through {' → '.join(p.name for p in (*seen, path))}")
-    if seen and not path.exists():
-        raise ConfigError(f"{seen[-1]}: extends {path}, which does not exist")
-    raw = read_mapping(path)
-    bases: Any = raw.get("extends") or []
+    resolved = path.resolve()
+    if resolved in seen:
+        chain = " → ".join(one.name for one in (*seen, resolved))
+        raise InvalidInput.at(path, f"extends itself, through {chain}")
+    located = read_mapping(path)
     merged: dict[str, Any] = {}
-    for base in [bases] if isinstance(bases, str) else _listed(bases, path):
-        merged = _merge(merged, read_extended((path.parent / base).resolve(), (*seen, path)))
-    own = {key: item for key, item in raw.items() if key not in ("extends", "$schema")}
-    return _merge(merged, _absolute_plugins(own, path))
+    files = [located]
+    for base in _bases(located):
+        inner = _read_extended(path.parent / base, (*seen, resolved))
+        merged = _merge(merged, inner.settings)
+        files += inner.files
+    own = {key: item for key, item in located.data.items() if key not in ("extends", "$schema")}
+    return PlanFiles(_merge(merged, _absolute_plugins(own, resolved)), files)
 
 
-def _listed(bases: Any, path: Path) -> list[str]:
-    names: list[Any] = cast(list[Any], bases) if isinstance(bases, list) else [None]
+def _bases(located: Located) -> list[str]:
+    bases: Any = located.data.get("extends") or []
+    names = cast(list[Any], bases if isinstance(bases, list) else [bases])
+    problems = ProblemList()
+    folder = Path(located.path).parent
     if not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{path}: extends: expected a path or a list of paths")
+        problems.append(Problem("expected a path or a list of paths", ("extends",)))
+    else:
+        gone = [folder / name for name in names if not (folder / name).exists()]
+        problems += [Problem(f"{path} does not exist", ("extends",)) for path in gone]
+    ProblemList(map(located.placed, problems)).check()
     return names
 
 

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ..base.files import ConfigError
+from ..base.locks import lock, write_all
+from ..base.problems import InvalidInput
 from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
@@ -41,7 +42,7 @@ class ResultsFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "ab", buffering=0)
         except OSError as error:
-            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+            raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
         try:
             self._begin(self._file, path)
         except BaseException:
@@ -54,7 +55,9 @@ class ResultsFile:
             self._file.close()
 
     def _begin(self, file: BinaryIO, path: Path) -> None:
-        _lock(file, path)
+        # Two runs into one file would score every record twice.
+        if not lock(file):
+            raise InvalidInput(f"{path}: another run is writing to it")
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
@@ -70,30 +73,13 @@ class ResultsFile:
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
         if scored.lines and self._file is not None:
-            view = memoryview(b"\n".join(scored.lines) + b"\n")
-            while view:
-                view = view[self._file.write(view) :]
+            write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
 
 def _refuse_inputs(path: Path, job: ScoringJob) -> None:
-    for what, given in (("dataset", job.dataset), ("plan", job.plan_path)):
-        if path.exists() and path.samefile(given):
-            raise ConfigError(f"{path}: is the {what} itself; name another file for the results")
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Two runs into one file would score every record twice."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigError(f"{path}: another run is writing to it") from None
-    except OSError:
-        # Not every file system knows locks.
-        return
+    for what, source in (("dataset", job.dataset), ("plan", job.plan_path)):
+        if path.exists() and path.samefile(source):
+            raise InvalidInput(f"{path}: is the {what} itself; name another file for the results")
 
 
 def _note_path(output: Path) -> Path:
@@ -119,12 +105,12 @@ def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:
     try:
         before = orjson.loads(note.read_bytes())
     except (OSError, orjson.JSONDecodeError):
-        raise ConfigError(
+        raise InvalidInput(
             f"{output}: cannot be resumed: {note.name} is missing, so nothing says how it was scored"
         ) from None
     changed = [key for key, value in mark.items() if before.get(key) != value]
     if changed:
-        raise ConfigError(
+        raise InvalidInput(
             f"{output}: cannot be resumed: it was scored with another {', '.join(changed)}. "
             "Use the same settings, or another output file."
         )
@@ -146,6 +132,3 @@ def _recover(path: Path, summary: DatasetSummary) -> int:
             last_line, whole = number, whole + len(line)
     os.truncate(path, whole)
     return last_line
-
-
-_DEEPEST = 100

@@ -10,8 +10,8 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..base.paths import MISSING, lookup, split_path
-from ..configs import readable
+from ..base.paths import MISSING, lookup
+from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
 from ..evaluators.records import EvaluationInput, facts_of
@@ -61,10 +61,7 @@ class RowReader:
         """Every target from its path; columns that are not mapped keep their own names."""
         mapped = dict(row)
         for target, path in self.fields.items():
-            value = row.get(path, MISSING)
-            if value is MISSING:
-                value = lookup(row, split_path(path))
-            _place(mapped, target, value)
+            _place(mapped, target, lookup(row, path))
         return mapped
 
     def record(self, line: int, row: dict[str, Any]) -> Record:
@@ -104,8 +101,7 @@ class RowReader:
         try:
             given = EvaluationInput.model_validate(known)
         except ValidationError as error:
-            path, message = readable(error)[0]
-            raise UnusableRow(f"{path}: {message}") from None
+            raise UnusableRow(str(problems_of(error, known)[0])) from None
         facts = facts_of(given, given.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
         return Record(record_id, line, facts, given.agent_id, given.session_id)
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from ..base.concurrency import run_sync
-from ..configs import InvalidConfig, readable
+from ..base.problems import InvalidInput, problems_of
 from ..evaluators.aggregate import criterion_of, run_evaluators, score_on_scale
 from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
 from ..evaluators.criteria import Coverage, EvaluationCriteria
@@ -193,7 +193,7 @@ def _parsed(model: Any, given: Any, what: str) -> Any:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise InvalidConfig(what, readable(error)) from None
+        raise InvalidInput(*problems_of(error, given, model)).within(subject=what) from None
 
 
 async def run_evaluation(

@@ -15,7 +15,7 @@ from ..version import __version__
 from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
-from .routes import connectors, evals, evaluations, events, personas, runs, scenarios, statistics, system
+from .routes import definitions, evaluations, events, runs, statistics, system
 from .security import Guard
 from .static import Site
 
@@ -28,10 +28,7 @@ _ROUTERS = (
     runs.executions_router,
     system.router,
     system.types_router,
-    connectors.router,
-    personas.router,
-    scenarios.router,
-    evals.router,
+    definitions.router,
     evaluations.router,
     evaluations.feedback_router,
     statistics.router,

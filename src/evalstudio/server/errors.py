@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from inspect import isclass
 from typing import Any, Literal
 
 from fastapi import FastAPI, Request
@@ -12,12 +12,8 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from ..base.files import ConfigError
-from ..base.schemas import path_text
-from ..configs import InvalidConfig
-from ..conversation.preparation import InvalidScenario
-from ..project.secrets import SecretError
-from ..project.validation import InvalidDefinition
+from ..base import problems
+from ..base.problems import InvalidInput, path_text, problems_of
 from ..storage.errors import (
     InUse,
     InvalidCursor,
@@ -83,7 +79,8 @@ class Problem(BaseModel):
     """One thing that is wrong, and where."""
 
     path: str = Field(description="The place in the request", examples=["evaluators[0].config.pattern"])
-    message: str = Field(examples=["is missing"])
+    message: str = Field(examples=["unknown key"])
+    hint: str = Field(default="", description="What to do about it", examples=["did you mean pattern?"])
 
 
 class ErrorBody(BaseModel):
@@ -111,8 +108,8 @@ class ApiError(Exception):
 
 def error_body(status: int, message: str, details: list[Problem] | None = None) -> dict[str, Any]:
     code = CODES.get(status, "bad_request" if status < 500 else "internal")
-    found = ErrorBody(code=code, message=message, details=details or [])
-    return ErrorAnswer(error=found).model_dump()
+    body = ErrorBody(code=code, message=message, details=details or [])
+    return ErrorAnswer(error=body).model_dump()
 
 
 def error_response(
@@ -149,20 +146,7 @@ _STATUS: list[tuple[type[Exception], int]] = [
     (UnknownReference, 422),
     (KeyReused, 422),
     (InvalidCursor, 400),
-    (InvalidDefinition, 422),
-    (InvalidScenario, 422),
-    (ConfigError, 422),
-    (SecretError, 422),
 ]
-_PATH = re.compile(
-    r"(?:[a-z]+ \"[^\"]*\": )?((?:[A-Za-z_][\w-]*|\[\d+\])(?:\.[\w-]+|\[\d+\])*): (.+)", re.DOTALL
-)
-
-
-def problems_in(message: str) -> list[Problem]:
-    """A message that begins with a path, as a detail of its own."""
-    found = _PATH.fullmatch(message)
-    return [Problem(path=found[1], message=found[2])] if found else []
 
 
 def install(app: FastAPI) -> None:
@@ -171,15 +155,14 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, _with(status))
     app.add_exception_handler(StorageError, _unavailable)
     app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(InvalidConfig, _invalid_config)
+    app.add_exception_handler(InvalidInput, _invalid_input)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
 
 
 def _with(status: int) -> Any:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        message = str(error)
-        return error_response(status, message, problems_in(message) if status == 422 else None)
+        return error_response(status, str(error))
 
     return answer
 
@@ -193,36 +176,38 @@ async def _api_error(_: Request, error: Exception) -> JSONResponse:
     return error_response(error.status, str(error), error.details)
 
 
-async def _invalid_config(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, InvalidConfig)
-    details = [
-        Problem(path=f"{error.what}{'.' if path else ''}{path}", message=text)
-        for path, text in error.problems
-    ]
-    return error_response(422, str(error), details)
+async def _invalid_input(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidInput)
+    return _invalid(error.problems)
 
 
-async def _invalid_request(_: Request, error: Exception) -> JSONResponse:
+async def _invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    if any(item["type"] == "json_invalid" for item in found):
-        return error_response(400, f"The body is not valid JSON: {found[0]['ctx']['error']}")
+    errors = error.errors()
+    if any(item["type"] == "json_invalid" for item in errors):
+        return error_response(400, f"The body is not valid JSON: {errors[0]['ctx']['error']}")
+    in_body = [{**item, "loc": item["loc"][1:]} for item in errors if item["loc"][:1] == ("body",)]
+    elsewhere = [item for item in errors if item["loc"][:1] != ("body",)]
     # What was sent stays out of the answer: it may be a secret.
-    details = [Problem(path=_place(item["loc"]), message=_message(item)) for item in found]
-    first = details[0]
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    return error_response(
-        422, f"{first.path}: {first.message}{more}" if first.path else first.message, details
-    )
+    return _invalid(problems_of(elsewhere) + problems_of(in_body, error.body, _body_model(request)))
 
 
-def _place(loc: tuple[str | int, ...]) -> str:
-    return path_text(loc[1:] if loc and loc[0] == "body" else loc)
+def _body_model(request: Request) -> type[BaseModel] | None:
+    """The model of the body a route takes, which knows its keys."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model: object = body.field_info.annotation if body is not None else None
+    return model if isclass(model) and issubclass(model, BaseModel) else None
 
 
-def _message(item: Mapping[str, Any]) -> str:
-    text = str(item["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return "unknown key" if item["type"] == "extra_forbidden" else text
+def _invalid(wrong: Sequence[problems.Problem]) -> JSONResponse:
+    """All of the problems; the message tells the first, and how many there are."""
+    more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
+    return error_response(422, f"{wrong[0]}{more}", [_detail(one) for one in wrong])
+
+
+def _detail(problem: problems.Problem) -> Problem:
+    words = [part for part in (problem.place, problem.subject, problem.message) if part]
+    return Problem(path=path_text(problem.path), message=": ".join(words), hint=problem.hint)
 
 
 async def _http_error(_: Request, error: Exception) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""How a server may be talked to, and which addresses agents may have when others use it."""
+"""Who may call the server, and which addresses agents may have when others use it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from ..base.addresses import host_of, is_address, is_local
 from ..connectors.http_pool import AddressCheck
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -52,33 +53,10 @@ def policy_for(host: str, token: str | None, allowed_hosts: Sequence[str] = ()) 
     return ServerPolicy(token=token, hosts=frozenset(names), any_address=not local)
 
 
-def host_of(header: str) -> str:
-    """The host in a Host header or address, without port, brackets, case and a final dot."""
-    text = header.strip().lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    name = text if text.count(":") > 1 else text.partition(":")[0]
-    return name.rstrip(".")
-
-
-def is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach a server bound here."""
-    name = host_of(host)
-    return name == "localhost" or (is_address(name) and ip_address(name).is_loopback)
-
-
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# IPv4 addresses dressed as IPv6: how many bits stand before the four bytes.
+# IPv4 addresses written as IPv6: how many bits stand before the four bytes.
 _WRAPPINGS = [
     (IPv6Network("::/96"), 96),
     (IPv6Network("::ffff:0:0/96"), 96),

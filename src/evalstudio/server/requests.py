@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request
 from pydantic import AfterValidator
 
-from ..connectors.contract import ConnectorDefinition, ConnectorSettings
-from ..project.entities import Connector, Stored, StoredConnector
-from ..project.validation import check_connector
+from ..execution.definitions import DefinitionService
 from ..storage.contract import IdempotencyKey, Store
 from .errors import ApiError
 from .policy import ServerPolicy
@@ -37,6 +35,10 @@ class Studio:
     def store(self) -> Store:
         return self.workspace.store
 
+    @property
+    def definitions(self) -> DefinitionService:
+        return DefinitionService(self.workspace)
+
 
 async def _studio(request: Request) -> Studio:
     return cast(Studio, request.app.state.studio)
@@ -44,20 +46,10 @@ async def _studio(request: Request) -> Studio:
 
 StudioDep = Annotated[Studio, Depends(_studio)]
 
-_OWN = set(Stored.model_fields)
-
-
-def line_to(studio: Studio, kept: StoredConnector) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
-    workspace = studio.workspace
-    fields = kept.model_dump(mode="json", by_alias=True, exclude=_OWN)
-    connector = Connector.model_validate(workspace.box.open(fields))
-    definition, config = check_connector(connector, workspace.registry)
-    return definition, ConnectorSettings(config, connector.base_url or "", connector.headers, workspace.scope)
-
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Which part of a list is wanted."""
+    """Which part of a list to read."""
 
     cursor: str | None
     limit: int
@@ -103,15 +95,6 @@ TextQuery = Annotated[str | None, Query(max_length=500, description="Part of the
 
 _VERSION = re.compile(r'(?:W/)?"v(\d{1,9})"')
 
-IfMatch = Annotated[
-    str | None,
-    Header(
-        alias="If-Match",
-        max_length=200,
-        description="The ETag of what was read; refused with 412 if it has changed since",
-        examples=['"v3"'],
-    ),
-]
 ETAG: dict[str, Any] = {
     "headers": {
         "ETag": {"description": "The version, for If-Match", "schema": {"type": "string", "example": '"v3"'}}
@@ -119,18 +102,27 @@ ETAG: dict[str, Any] = {
 }
 
 
-def set_etag(response: Response, version: int) -> None:
-    response.headers["ETag"] = f'"v{version}"'
-
-
-def expected_version(if_match: str | None) -> int | None:
+async def _expected_version(
+    if_match: Annotated[
+        str | None,
+        Header(
+            alias="If-Match",
+            max_length=200,
+            description="The ETag of what was read; refused with 412 if it has changed since",
+            examples=['"v3"'],
+        ),
+    ] = None,
+) -> int | None:
     """The version a caller insists on; none where any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
-    found = _VERSION.fullmatch(if_match.strip())
-    if found is None:
+    match = _VERSION.fullmatch(if_match.strip())
+    if match is None:
         raise ApiError(412, 'If-Match names no version of this; send the ETag as it came, such as "v3".')
-    return int(found[1])
+    return int(match[1])
+
+
+ExpectedVersion = Annotated[int | None, Depends(_expected_version)]
 
 
 async def _once(
@@ -147,9 +139,8 @@ async def _once(
 ) -> IdempotencyKey | None:
     if idempotency_key is None:
         return None
-    body = await request.body()
-    told = f"{request.method} {request.url.path}\n".encode() + body
-    return IdempotencyKey(idempotency_key, hashlib.sha256(told).hexdigest())
+    content = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    return IdempotencyKey(idempotency_key, hashlib.sha256(content).hexdigest())
 
 
 OnceDep = Annotated[IdempotencyKey | None, Depends(_once)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from ..base.addresses import is_local
 from ..connectors.http_pool import AddressCheck
 from ..execution.processor import ProcessorTask
 from ..execution.workspace import Workspace, open_workspace
@@ -21,7 +22,7 @@ from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
 from .events import EventHub
 from .middleware import BoundedHeaders
-from .policy import ServerPolicy, is_local, policy_for, public_only
+from .policy import ServerPolicy, policy_for, public_only
 from .requests import Studio
 from .security import given_token, kept_token
 

@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar, overload
 
 from pydantic import BaseModel
 
 from ..base.json_text import HasJson, json_text
 from ..evaluators.results import Finding, Outcome, Turn, Verdict
 from ..messages import TokensUsage
+from ..project.documents import AnyStored, DefinitionKind
 from ..project.entities import (
     Counts,
     Execution,
@@ -33,8 +34,6 @@ from ..project.entities import (
 )
 from .errors import InvalidCursor
 
-DefinitionKind = Literal["persona", "scenario", "connector", "eval"]
-AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval
 T = TypeVar("T")
 
 
@@ -178,11 +177,15 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionWrite:
-    """One step of a set of changes that is made whole or not at all."""
+    """One step of a set of changes that is made whole or not at all.
+
+    What is replaced or deleted must still be of the ``expected`` version, if one is given.
+    """
 
     kind: DefinitionKind
     put: AnyStored | None = None
     delete: str | None = None
+    expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +214,69 @@ class Tally:
 GroupedBy = Literal["scenario", "persona", "connector"]
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What repetitions repeat: a scenario with its case and persona on one connector."""
+
+    scenario_id: str | None
+    scenario_name: str
+    case_name: str | None
+    persona_id: str | None
+    persona_name: str | None
+    connector_id: str | None
+    connector_name: str | None
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What tells subjects apart; names may change from one execution to the next."""
+        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
+
+    @property
+    def label(self) -> str:
+        parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
+        return " · ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """Runs of one subject in one execution that came to the same."""
+
+    execution_id: str
+    subject: Subject
+    status: str
+    outcome: Outcome | None
+    fault: str | None
+    asserted: bool
+    runs: int
+    max_latency_ms: float | None
+    tokens: int | None
+    runs_with_tokens: int
+
+
 class Definitions(Protocol):
-    """Personas, scenarios, connectors and evals."""
+    """Personas, scenarios, connectors and evals. What is read has the type of its kind."""
 
     async def create(self, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored: ...
     async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored: ...
-    async def delete(self, kind: DefinitionKind, wanted: str, *, expected: int | None = None) -> None: ...
-    async def get(self, kind: DefinitionKind, wanted: str) -> AnyStored: ...
-    async def find(self, kind: DefinitionKind, name: str) -> AnyStored | None: ...
+    async def delete(
+        self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None
+    ) -> None: ...
+    @overload
+    async def get(self, kind: Literal["persona"], definition_id: str) -> StoredPersona: ...
+    @overload
+    async def get(self, kind: Literal["scenario"], definition_id: str) -> StoredScenario: ...
+    @overload
+    async def get(self, kind: Literal["connector"], definition_id: str) -> StoredConnector: ...
+    @overload
+    async def get(self, kind: Literal["eval"], definition_id: str) -> StoredEval: ...
+    @overload
+    async def find(self, kind: Literal["persona"], name: str) -> StoredPersona | None: ...
+    @overload
+    async def find(self, kind: Literal["scenario"], name: str) -> StoredScenario | None: ...
+    @overload
+    async def find(self, kind: Literal["connector"], name: str) -> StoredConnector | None: ...
+    @overload
+    async def find(self, kind: Literal["eval"], name: str) -> StoredEval | None: ...
     async def apply(self, changes: Sequence[DefinitionWrite]) -> None: ...
 
 
@@ -315,6 +373,7 @@ class Store(Records, Definitions, Queue, Protocol):
 
     async def tally_executions(self, filters: Filters = ..., *, limit: int = 50) -> Sequence[Tally]: ...
     async def tally(self, by: GroupedBy, filters: Filters = ...) -> Sequence[Tally]: ...
+    async def run_groups(self, filters: Filters = ...) -> Sequence[RunGroup]: ...
 
     async def close(self) -> None: ...
     async def __aenter__(self) -> Self: ...

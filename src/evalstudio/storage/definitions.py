@@ -6,24 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
+from pydantic.alias_generators import to_snake
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Table, Text, delete, insert, select, type_coerce, update
 from sqlalchemy.exc import IntegrityError
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Persona, Scenario
-from ..project.entities import (
-    Connector,
-    Stored,
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-    name_key,
-    now,
-)
+from ..project.documents import REFERENCES, STORED, AnyStored, DefinitionKind
+from ..project.entities import Connector, Stored, StoredScenario, name_key, now
 from . import schema
-from .contract import AnyStored, DefinitionKind, DefinitionWrite, Filters, IdempotencyKey, Page
+from .contract import DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .lists import contains, paged, tagged
 from .rows import AnyRow, milliseconds_of, moment_of
@@ -35,12 +28,6 @@ TABLES: dict[DefinitionKind, Table] = {
     "scenario": schema.scenarios,
     "connector": schema.connectors,
     "eval": schema.evals,
-}
-_MODELS: dict[DefinitionKind, type[AnyStored]] = {
-    "persona": StoredPersona,
-    "scenario": StoredScenario,
-    "connector": StoredConnector,
-    "eval": StoredEval,
 }
 _OWN = set(Stored.model_fields)
 
@@ -64,11 +51,11 @@ def create(unit: Transaction, entity: AnyStored, once: IdempotencyKey | None = N
     _check_name(unit, kind, entity)
     _check_references(unit, entity)
     moment = now()
-    kept = entity.model_copy(update={"created_at": moment, "updated_at": moment, "version": 1})
-    row = _values(kept) | {"id": kept.id, "created": milliseconds_of(moment)}
-    _guarded(unit, kind, kept, insert(TABLES[kind]).values(row))
-    remember(unit, once, kept.id)
-    return kept
+    stored = entity.model_copy(update={"created_at": moment, "updated_at": moment, "version": 1})
+    row = _values(stored) | {"id": stored.id, "created": milliseconds_of(moment)}
+    _guarded(unit, kind, stored, insert(TABLES[kind]).values(row))
+    remember(unit, once, stored.id)
+    return stored
 
 
 def change(unit: Transaction, entity: AnyStored, expected: int | None = None) -> AnyStored:
@@ -86,44 +73,44 @@ def change(unit: Transaction, entity: AnyStored, expected: int | None = None) ->
     if same:
         return before
     moment = max(now(), before.updated_at)
-    kept = entity.model_copy(
+    stored = entity.model_copy(
         update={"created_at": before.created_at, "updated_at": moment, "version": row.version + 1}
     )
-    _check_name(unit, kind, kept)
-    _check_references(unit, kept)
-    _guarded(unit, kind, kept, update(table).where(table.c.id == kept.id).values(_values(kept)))
-    return kept
+    _check_name(unit, kind, stored)
+    _check_references(unit, stored)
+    _guarded(unit, kind, stored, update(table).where(table.c.id == stored.id).values(_values(stored)))
+    return stored
 
 
-def remove(unit: Transaction, kind: DefinitionKind, wanted: str, expected: int | None = None) -> None:
-    row = _row(unit, kind, wanted, lock=True)
+def remove(unit: Transaction, kind: DefinitionKind, definition_id: str, expected: int | None = None) -> None:
+    row = _row(unit, kind, definition_id, lock=True)
     if row is None:
         if unit.again:
             return
-        raise NotFound(kind, wanted)
+        raise NotFound(kind, definition_id)
     if expected is not None and row.version != expected:
         raise VersionConflict(kind, row.name, expected, row.version)
-    if users := _users(unit, kind, wanted):
+    if users := _users(unit, kind, definition_id):
         names = ", ".join(f'"{name}"' for name in users)
         raise InUse(f'The {kind} "{row.name}" is used by {names}. Take it out there first.')
-    unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == wanted))
+    unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == definition_id))
 
 
 def apply(unit: Transaction, changes: Sequence[DefinitionWrite]) -> None:
     """Make a set of changes in the order given, all or none."""
     for step in changes:
         if step.delete is not None:
-            remove(unit, step.kind, step.delete)
+            remove(unit, step.kind, step.delete, step.expected)
         elif step.put is not None and _row(unit, step.kind, step.put.id) is None:
             create(unit, step.put)
         elif step.put is not None:
-            change(unit, step.put)
+            change(unit, step.put, step.expected)
 
 
-def get(unit: Transaction, kind: DefinitionKind, wanted: str) -> AnyStored:
-    row = _row(unit, kind, wanted)
+def get(unit: Transaction, kind: DefinitionKind, definition_id: str) -> AnyStored:
+    row = _row(unit, kind, definition_id)
     if row is None:
-        raise NotFound(kind, wanted)
+        raise NotFound(kind, definition_id)
     return _entity(kind, row)
 
 
@@ -150,8 +137,8 @@ def list_of(
     return paged(unit, query, table.c.id, lambda row: _entity(kind, row), cursor, limit)
 
 
-def _row(unit: Transaction, kind: DefinitionKind, wanted: str, *, lock: bool = False) -> AnyRow | None:
-    query = select(TABLES[kind]).where(TABLES[kind].c.id == wanted)
+def _row(unit: Transaction, kind: DefinitionKind, definition_id: str, *, lock: bool = False) -> AnyRow | None:
+    query = select(TABLES[kind]).where(TABLES[kind].c.id == definition_id)
     return unit.connection.execute(query.with_for_update() if lock else query).one_or_none()
 
 
@@ -162,7 +149,7 @@ def _entity(kind: DefinitionKind, row: AnyRow) -> AnyStored:
         "updated_at": moment_of(row.updated),
         "version": row.version,
     }
-    return _MODELS[kind].model_validate(row.document | own)
+    return STORED[kind].model_validate(row.document | own)
 
 
 def _document(entity: AnyStored) -> dict[str, Any]:
@@ -207,29 +194,26 @@ def _guarded(unit: Transaction, kind: DefinitionKind, entity: AnyStored, stateme
 
 
 def _check_references(unit: Transaction, entity: AnyStored) -> None:
-    wanted: list[tuple[DefinitionKind, str, list[str]]] = []
-    if isinstance(entity, StoredScenario):
-        wanted = [("persona", "personaIds", entity.persona_ids)]
-    if isinstance(entity, StoredEval):
-        wanted = [
-            ("scenario", "scenarioIds", entity.scenario_ids),
-            ("connector", "connectorIds", entity.connector_ids),
-        ]
-    for kind, field, ids in wanted:
-        table = TABLES[kind]
+    for field, kind in REFERENCES[kind_of(entity)].values():
+        table, ids = TABLES[kind], getattr(entity, to_snake(field))
         # Locked, so that none of them can be deleted before this is committed.
         query = select(table.c.id).where(table.c.id.in_(ids)).with_for_update(read=True)
-        found = set(unit.connection.execute(query).scalars())
-        if missing := [one for one in ids if one not in found]:
+        known = set(unit.connection.execute(query).scalars())
+        if missing := [one for one in ids if one not in known]:
             raise UnknownReference(f'"{entity.name}" {field}: there is no {kind} "{missing[0]}".')
 
 
-def _users(unit: Transaction, kind: DefinitionKind, wanted: str) -> list[str]:
+def _users(unit: Transaction, kind: DefinitionKind, definition_id: str) -> list[str]:
     """The names of what refers to a definition."""
-    if kind == "eval":
-        return []
-    owner, field = ("scenario", "personaIds") if kind == "persona" else ("eval", f"{kind}Ids")
-    table = TABLES[owner]
-    text = type_coerce(table.c.document, Text)
-    near = select(table.c.name, table.c.document).where(text.contains(wanted, autoescape=True))
-    return [row.name for row in unit.connection.execute(near) if wanted in row.document.get(field, ())]
+    names: list[str] = []
+    for owner, references in REFERENCES.items():
+        for field, target in references.values():
+            if target == kind:
+                table = TABLES[owner]
+                text = type_coerce(table.c.document, Text)
+                near = select(table.c.name, table.c.document).where(
+                    text.contains(definition_id, autoescape=True)
+                )
+                rows = unit.connection.execute(near)
+                names += [row.name for row in rows if definition_id in row.document.get(field, ())]
+    return names

@@ -6,16 +6,17 @@ A line torn by a crash is never glued to the next one, and is set aside on readi
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
 from ..base.json_text import HasJson, json_line
+from ..base.locks import lock, write_all
+from ..base.paths import fields_of, items_of
 
 log = logging.getLogger("evalstudio")
 
@@ -34,27 +35,10 @@ class JsonFileStorageProvider:
         await asyncio.get_running_loop().run_in_executor(None, self.append, line)
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines in one write, after mending a torn end."""
-        with open(self.path, "ab", buffering=0) as file, _locked(file.fileno()):
-            if not _ends_whole(self.path):
-                lines = b"\n" + lines
-            view = memoryview(lines)
-            while view:
-                view = view[file.write(view) :]
-
-
-@contextlib.contextmanager
-def _locked(descriptor: int) -> Generator[None]:
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        """Add whole lines in one write, after completing a torn one."""
+        with open(self.path, "ab", buffering=0) as file:
+            lock(file, wait=True)
+            write_all(file, lines if _ends_whole(self.path) else b"\n" + lines)
 
 
 def _ends_whole(path: Path) -> bool:
@@ -86,16 +70,14 @@ def iter_results(
             if on_torn is not None:
                 on_torn(number, line)
             continue
-        found = cast(dict[str, Any], result)
-        if not _within(found, since, until):
-            continue
-        if agent_id is not None and found.get("agentId") != agent_id:
-            continue
-        if session_id is not None and found.get("sessionId") != session_id:
-            continue
-        if criterion_name is not None and not _judges(found, criterion_name):
-            continue
-        yield found
+        fields = cast(dict[str, Any], result)
+        if (
+            _within(fields, since, until)
+            and (agent_id is None or fields.get("agentId") == agent_id)
+            and (session_id is None or fields.get("sessionId") == session_id)
+            and (criterion_name is None or _judges(fields, criterion_name))
+        ):
+            yield fields
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -115,7 +97,5 @@ def _within(result: Mapping[str, Any], since: int | None, until: int | None) -> 
 
 
 def _judges(result: Mapping[str, Any], criterion_name: str) -> bool:
-    found: Any = result.get("results")
-    items = cast(list[Any], found) if isinstance(found, list) else []
-    rows = [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]
-    return any(row.get("criterionName") == criterion_name for row in rows)
+    rows = items_of(result.get("results")) or []
+    return any(fields_of(row).get("criterionName") == criterion_name for row in rows)

@@ -18,7 +18,7 @@ from ..evaluators.results import Finding, RunOutput, Turn, Verdict
 from ..messages import Message
 from ..project.entities import Counts, Execution, Run, RunSummary, id_floor, name_key
 from .attempts import FINAL_RESULTS
-from .contract import Filters, GroupedBy, Page, Tally, cursor_after, read_cursor
+from .contract import Filters, GroupedBy, Page, RunGroup, Subject, Tally, cursor_after, read_cursor
 from .errors import NotFound
 from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
 from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
@@ -210,6 +210,37 @@ def tally(unit: Transaction, by: GroupedBy, filters: Filters) -> list[Tally]:
     query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
     rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
     return [_tally(row.id, row.name, row, row) for row in rows]
+
+
+_SUBJECT = tuple(Subject.__dataclass_fields__)
+
+
+def run_groups(unit: Transaction, filters: Filters) -> list[RunGroup]:
+    """Runs by execution, subject and what they came to, the oldest execution first."""
+    columns = [runs.c[name] for name in ("execution_id", *_SUBJECT, "status", "outcome", "fault", "asserted")]
+    sums = [
+        func.count().label("runs"),
+        func.max(runs.c.latency_ms).label("max_latency"),
+        func.sum(runs.c.total_tokens).label("tokens"),
+        func.count(runs.c.total_tokens).label("runs_with_tokens"),
+    ]
+    query = select(*columns, *sums).where(*run_conditions(filters)).group_by(*columns)
+    return [_run_group(row) for row in unit.connection.execute(query.order_by(*columns))]
+
+
+def _run_group(row: AnyRow) -> RunGroup:
+    return RunGroup(
+        execution_id=row.execution_id,
+        subject=Subject(**{name: getattr(row, name) for name in _SUBJECT}),
+        status=row.status,
+        outcome=row.outcome,
+        fault=row.fault,
+        asserted=row.asserted is not False,
+        runs=row.runs,
+        max_latency_ms=row.max_latency,
+        tokens=None if row.tokens is None else int(row.tokens),
+        runs_with_tokens=row.runs_with_tokens,
+    )
 
 
 def _counts() -> list[ColumnElement[Any]]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..connectors.contract import ConnectorError
-from ..connectors.secrets import resolve
+from ..base.references import UnsetVariable, resolve
 from ..project.config import StorageSettings
 from .errors import SchemaMismatch, StorageError
 
@@ -83,7 +82,7 @@ def _dsn(settings: StorageSettings) -> str:
 def _resolved(text: str, field: str) -> str:
     try:
         return resolve(text, field)
-    except ConnectorError as error:
+    except UnsetVariable as error:
         raise StorageError(str(error)) from None
 
 

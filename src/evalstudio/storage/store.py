@@ -13,14 +13,13 @@ from sqlalchemy import ColumnElement
 
 from ..base.json_text import HasJson
 from ..evaluators.results import Turn
+from ..project.documents import AnyStored, DefinitionKind
 from ..project.entities import Execution, Run, RunSummary, new_id
 from . import attempts, definitions, lists, queue, run_controls
 from . import evaluations as recorded
 from . import events as event_log
 from .contract import (
-    AnyStored,
     ClaimedRun,
-    DefinitionKind,
     DefinitionWrite,
     Event,
     Filters,
@@ -32,6 +31,7 @@ from .contract import (
     Page,
     Pruned,
     RunEnding,
+    RunGroup,
     Store,
     Tally,
 )
@@ -82,16 +82,17 @@ class SqlStore(Store):
     async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored:
         return await self._write(lambda unit: definitions.change(unit, entity, expected))
 
-    async def delete(self, kind: DefinitionKind, wanted: str, *, expected: int | None = None) -> None:
-        await self._write(lambda unit: definitions.remove(unit, kind, wanted, expected))
+    async def delete(self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None) -> None:
+        await self._write(lambda unit: definitions.remove(unit, kind, definition_id, expected))
 
     async def apply(self, changes: Sequence[DefinitionWrite]) -> None:
         await self._write(lambda unit: definitions.apply(unit, changes))
 
-    async def get(self, kind: DefinitionKind, wanted: str) -> AnyStored:
-        return await self._read(lambda unit: definitions.get(unit, kind, wanted))
+    # The contract says what type each kind has.
+    async def get(self, kind: DefinitionKind, definition_id: str) -> Any:
+        return await self._read(lambda unit: definitions.get(unit, kind, definition_id))
 
-    async def find(self, kind: DefinitionKind, name: str) -> AnyStored | None:
+    async def find(self, kind: DefinitionKind, name: str) -> Any:
         return await self._read(lambda unit: definitions.find(unit, kind, name))
 
     async def list_of(
@@ -300,6 +301,9 @@ class SqlStore(Store):
 
     async def tally(self, by: GroupedBy, filters: Filters = _ALL) -> list[Tally]:
         return await self._read(lambda unit: lists.tally(unit, by, filters))
+
+    async def run_groups(self, filters: Filters = _ALL) -> list[RunGroup]:
+        return await self._read(lambda unit: lists.run_groups(unit, filters))
 
     async def _in_batches(self, operation: Callable[[Transaction], int]) -> int:
         """Repeat a bounded operation until it finds nothing more to do."""

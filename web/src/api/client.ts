@@ -35,8 +35,8 @@ interface Answer<T> {
 }
 
 /** What was asked for, or the error as an exception. */
-export async function answered<T>(asked: Promise<Answer<T>>): Promise<T> {
-  const { data, error, response } = await asked;
+export async function dataOf<T>(request: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await request;
   if (response.ok) return data as T;
   throw problemOf(error, response.status);
 }
@@ -44,7 +44,12 @@ export async function answered<T>(asked: Promise<Answer<T>>): Promise<T> {
 function problemOf(answer: unknown, status: number): ApiError {
   const body = (answer as Partial<Schemas['ErrorAnswer']> | undefined)?.error;
   if (!body?.message) return new ApiError(status, 'unknown', `The server answered with status ${status}.`);
-  return new ApiError(status, body.code, body.message, Array.isArray(body.details) ? body.details : []);
+  const details = Array.isArray(body.details) ? body.details : [];
+  return new ApiError(status, body.code, body.message, details.map(withHint));
+}
+
+function withHint({ path, message, hint }: Problem): Problem {
+  return { path, message: hint ? `${message}; ${hint}` : message };
 }
 
 /** The value of If-Match for an entity that was read with this version. */

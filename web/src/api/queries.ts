@@ -1,7 +1,7 @@
 // What pages read and change. Reading: queryOptions for useQuery. Changing: plain functions for useMutation.
 // Keys begin with the noun, so that `invalidate(['scenarios'])` makes every list and detail of it fresh.
 import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
-import { ApiError, answered, client, type Schemas, versionTag } from './client';
+import { ApiError, client, dataOf, type Schemas, versionTag } from './client';
 import type { paths } from './schema';
 
 type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Q : never;
@@ -33,49 +33,49 @@ export function invalidate(...keys: unknown[][]): Promise<unknown> {
 }
 
 /** All pages of a list, one after the other. */
-export async function everything<T>(
+export async function allPages<T>(
   page: (cursor?: string) => Promise<{ items: T[]; cursor: string | null }>,
 ): Promise<T[]> {
-  const found: T[] = [];
+  const items: T[] = [];
   let cursor: string | undefined;
   do {
     const next = await page(cursor);
-    found.push(...next.items);
+    items.push(...next.items);
     cursor = next.cursor ?? undefined;
   } while (cursor);
-  return found;
+  return items;
 }
 
-const once = () => ({ 'Idempotency-Key': crypto.randomUUID() });
+const idempotencyKey = () => ({ 'Idempotency-Key': crypto.randomUUID() });
 
 // The server
 
 export const statusQuery = queryOptions({
   queryKey: ['status'],
-  queryFn: () => answered(client.GET('/api/status')),
+  queryFn: () => dataOf(client.GET('/api/status')),
 });
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: () => answered(client.GET('/api/session')),
+  queryFn: () => dataOf(client.GET('/api/session')),
 });
-export const logIn = (token: string) => answered(client.POST('/api/session', { body: { token } }));
+export const logIn = (token: string) => dataOf(client.POST('/api/session', { body: { token } }));
 export const pluginsQuery = queryOptions({
   queryKey: ['plugins'],
-  queryFn: () => answered(client.GET('/api/plugins')),
+  queryFn: () => dataOf(client.GET('/api/plugins')),
 });
 export const providersQuery = queryOptions({
   queryKey: ['providers'],
-  queryFn: () => answered(client.GET('/api/llm/providers')),
+  queryFn: () => dataOf(client.GET('/api/llm/providers')),
 });
 export const evaluatorTypesQuery = queryOptions({
   queryKey: ['evaluator-types'],
   staleTime: Number.POSITIVE_INFINITY,
-  queryFn: () => answered(client.GET('/api/evaluator-types')),
+  queryFn: () => dataOf(client.GET('/api/evaluator-types')),
 });
 export const connectorTypesQuery = queryOptions({
   queryKey: ['connector-types'],
   staleTime: Number.POSITIVE_INFINITY,
-  queryFn: () => answered(client.GET('/api/connectors/types')),
+  queryFn: () => dataOf(client.GET('/api/connectors/types')),
 });
 
 // Scenarios
@@ -83,165 +83,172 @@ export const connectorTypesQuery = queryOptions({
 export const scenariosQuery = queryOptions({
   queryKey: ['scenarios', 'all'],
   queryFn: () =>
-    everything((cursor) =>
-      answered(client.GET('/api/scenarios', { params: { query: { cursor, limit: PAGE } } })),
+    allPages((cursor) =>
+      dataOf(client.GET('/api/scenarios', { params: { query: { cursor, limit: PAGE } } })),
     ),
 });
 export const scenarioQuery = (id: string) =>
   queryOptions({
     queryKey: ['scenarios', id],
-    queryFn: () => answered(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
   });
 export const createScenario = (body: Schemas['Scenario']) =>
-  answered(client.POST('/api/scenarios', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
 export const updateScenario = (id: string, version: number, body: Schemas['Scenario']) =>
-  answered(
+  dataOf(
     client.PUT('/api/scenarios/{id}', {
       body,
       params: { path: { id }, header: { 'If-Match': versionTag(version) } },
     }),
   );
 export const deleteScenario = (id: string) =>
-  answered(client.DELETE('/api/scenarios/{id}', { params: { path: { id } } }));
+  dataOf(client.DELETE('/api/scenarios/{id}', { params: { path: { id } } }));
 
 // Personas
 
 export const personasQuery = queryOptions({
   queryKey: ['personas', 'all'],
   queryFn: () =>
-    everything((cursor) =>
-      answered(client.GET('/api/personas', { params: { query: { cursor, limit: PAGE } } })),
-    ),
+    allPages((cursor) => dataOf(client.GET('/api/personas', { params: { query: { cursor, limit: PAGE } } }))),
 });
 export const personaQuery = (id: string) =>
   queryOptions({
     queryKey: ['personas', id],
-    queryFn: () => answered(client.GET('/api/personas/{id}', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/personas/{id}', { params: { path: { id } } })),
   });
 export const createPersona = (body: Schemas['Persona']) =>
-  answered(client.POST('/api/personas', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/personas', { body, params: { header: idempotencyKey() } }));
 export const updatePersona = (id: string, version: number, body: Schemas['Persona']) =>
-  answered(
+  dataOf(
     client.PUT('/api/personas/{id}', {
       body,
       params: { path: { id }, header: { 'If-Match': versionTag(version) } },
     }),
   );
 export const deletePersona = (id: string) =>
-  answered(client.DELETE('/api/personas/{id}', { params: { path: { id } } }));
+  dataOf(client.DELETE('/api/personas/{id}', { params: { path: { id } } }));
 
 // Connectors
 
 export const connectorsQuery = queryOptions({
   queryKey: ['connectors', 'all'],
   queryFn: () =>
-    everything((cursor) =>
-      answered(client.GET('/api/connectors', { params: { query: { cursor, limit: PAGE } } })),
+    allPages((cursor) =>
+      dataOf(client.GET('/api/connectors', { params: { query: { cursor, limit: PAGE } } })),
     ),
 });
 export const connectorQuery = (id: string) =>
   queryOptions({
     queryKey: ['connectors', id],
-    queryFn: () => answered(client.GET('/api/connectors/{id}', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/connectors/{id}', { params: { path: { id } } })),
   });
 export const createConnector = (body: Schemas['Connector']) =>
-  answered(client.POST('/api/connectors', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/connectors', { body, params: { header: idempotencyKey() } }));
 export const updateConnector = (id: string, version: number, body: Schemas['Connector']) =>
-  answered(
+  dataOf(
     client.PUT('/api/connectors/{id}', {
       body,
       params: { path: { id }, header: { 'If-Match': versionTag(version) } },
     }),
   );
 export const deleteConnector = (id: string) =>
-  answered(client.DELETE('/api/connectors/{id}', { params: { path: { id } } }));
+  dataOf(client.DELETE('/api/connectors/{id}', { params: { path: { id } } }));
 export const testConnector = (id: string) =>
-  answered(client.POST('/api/connectors/{id}/test', { params: { path: { id } } }));
+  dataOf(client.POST('/api/connectors/{id}/test', { params: { path: { id } } }));
 
 // Evals
 
 export const evalsQuery = queryOptions({
   queryKey: ['evals', 'all'],
   queryFn: () =>
-    everything((cursor) =>
-      answered(client.GET('/api/evals', { params: { query: { cursor, limit: PAGE } } })),
-    ),
+    allPages((cursor) => dataOf(client.GET('/api/evals', { params: { query: { cursor, limit: PAGE } } }))),
 });
 export const evalQuery = (id: string) =>
   queryOptions({
     queryKey: ['evals', id],
-    queryFn: () => answered(client.GET('/api/evals/{id}', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/evals/{id}', { params: { path: { id } } })),
   });
 export const createEval = (body: Schemas['Eval']) =>
-  answered(client.POST('/api/evals', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/evals', { body, params: { header: idempotencyKey() } }));
 export const updateEval = (id: string, version: number, body: Schemas['Eval']) =>
-  answered(
+  dataOf(
     client.PUT('/api/evals/{id}', {
       body,
       params: { path: { id }, header: { 'If-Match': versionTag(version) } },
     }),
   );
 export const deleteEval = (id: string) =>
-  answered(client.DELETE('/api/evals/{id}', { params: { path: { id } } }));
+  dataOf(client.DELETE('/api/evals/{id}', { params: { path: { id } } }));
 
-// Executions and runs: `live.ts` keeps these fresh while events come in.
+// Executions and runs: `updates.ts` keeps these fresh while events come in.
 
 export const executionsQuery = (query: Query<'/api/executions'> = {}) =>
   queryOptions({
     queryKey: ['executions', 'list', query],
-    queryFn: () => answered(client.GET('/api/executions', { params: { query } })),
+    queryFn: () => dataOf(client.GET('/api/executions', { params: { query } })),
   });
 export const executionQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', id],
-    queryFn: () => answered(client.GET('/api/executions/{id}', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/executions/{id}', { params: { path: { id } } })),
   });
 export const startExecution = (body: Schemas['StartExecution']) =>
-  answered(client.POST('/api/executions', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/executions', { body, params: { header: idempotencyKey() } }));
 export const cancelExecution = (id: string) =>
-  answered(client.POST('/api/executions/{id}/cancel', { params: { path: { id } } }));
+  dataOf(client.POST('/api/executions/{id}/cancel', { params: { path: { id } } }));
 export const retryExecution = (id: string) =>
-  answered(client.POST('/api/executions/{id}/retry', { params: { path: { id } } }));
+  dataOf(client.POST('/api/executions/{id}/retry', { params: { path: { id } } }));
 export const deleteExecution = (id: string) =>
-  answered(client.DELETE('/api/executions/{id}', { params: { path: { id } } }));
+  dataOf(client.DELETE('/api/executions/{id}', { params: { path: { id } } }));
 
 export const runsQuery = (query: Query<'/api/runs'> = {}) =>
   queryOptions({
     queryKey: ['runs', 'list', query],
-    queryFn: () => answered(client.GET('/api/runs', { params: { query } })),
+    queryFn: () => dataOf(client.GET('/api/runs', { params: { query } })),
   });
 export const runQuery = (id: string, attempt?: number) =>
   queryOptions({
     queryKey: ['runs', id, attempt ?? 'last'],
-    queryFn: () => answered(client.GET('/api/runs/{id}', { params: { path: { id }, query: { attempt } } })),
+    queryFn: () => dataOf(client.GET('/api/runs/{id}', { params: { path: { id }, query: { attempt } } })),
   });
 export const runDefinitionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', id, 'definitions'],
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: () => answered(client.GET('/api/runs/{id}/definitions', { params: { path: { id } } })),
+    queryFn: () => dataOf(client.GET('/api/runs/{id}/definitions', { params: { path: { id } } })),
   });
 export const startRun = (body: Schemas['StartRun']) =>
-  answered(client.POST('/api/runs', { body, params: { header: once() } }));
+  dataOf(client.POST('/api/runs', { body, params: { header: idempotencyKey() } }));
 export const retryRun = (id: string) =>
-  answered(client.POST('/api/runs/{id}/retry', { params: { path: { id } } }));
+  dataOf(client.POST('/api/runs/{id}/retry', { params: { path: { id } } }));
 export const cancelRun = (id: string) =>
-  answered(client.POST('/api/runs/{id}/cancel', { params: { path: { id } } }));
+  dataOf(client.POST('/api/runs/{id}/cancel', { params: { path: { id } } }));
 
 // Figures
 
 export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) =>
   queryOptions({
     queryKey: ['stats', 'executions', query],
-    queryFn: () => answered(client.GET('/api/stats/executions', { params: { query } })),
+    queryFn: () => dataOf(client.GET('/api/stats/executions', { params: { query } })),
+  });
+/** What an execution has come to so far, as the command line prints it; `updates.ts` keeps it fresh. */
+export const executionSummaryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['stats', 'execution', id],
+    queryFn: () => dataOf(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
+  });
+export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
+  queryOptions({
+    queryKey: ['stats', 'flaky', query],
+    queryFn: () => dataOf(client.GET('/api/stats/flaky', { params: { query } })),
   });
 export const statsQuery = (by: 'scenario' | 'persona' | 'connector', query: Query<'/api/stats/{by}'> = {}) =>
   queryOptions({
     queryKey: ['stats', by, query],
-    queryFn: () => answered(client.GET('/api/stats/{by}', { params: { path: { by }, query } })),
+    queryFn: () => dataOf(client.GET('/api/stats/{by}', { params: { path: { by }, query } })),
   });
 export const matrixQuery = (evalId: string, limit = 10) =>
   queryOptions({
     queryKey: ['stats', 'matrix', evalId, limit],
-    queryFn: () => answered(client.GET('/api/stats/matrix', { params: { query: { evalId, limit } } })),
+    queryFn: () => dataOf(client.GET('/api/stats/matrix', { params: { query: { evalId, limit } } })),
   });

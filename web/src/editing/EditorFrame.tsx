@@ -7,8 +7,8 @@ import { type ReactNode, useState } from 'react';
 import { invalidate } from '../api/queries';
 import { ConfirmDelete } from '../parts/ConfirmDelete';
 import { PageLink } from '../parts/links';
+import { notify } from '../parts/notifications';
 import { PageTitle } from '../parts/PageTitle';
-import { tell } from '../parts/tell';
 import { UnsavedGuard } from '../parts/UnsavedGuard';
 import { ConflictDialog } from './ConflictDialog';
 import classes from './Editing.module.css';
@@ -30,16 +30,16 @@ const KEPT = 'Runs of the past keep what they were. This cannot be undone.';
 export function EditorFrame<B>(props: EditorFrameProps<B>) {
   const { editor, noun, stored, onDelete, consequence = KEPT, actions, children } = props;
   const navigate = useNavigate();
-  const [asking, setAsking] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const plural = `${noun}s` as const;
   const deleted = () => {
     void invalidate([plural]);
-    tell(`Deleted "${stored?.name}"`);
+    notify(`Deleted "${stored?.name}"`);
     void navigate({ to: `/${plural}`, ignoreBlocker: true });
   };
   useHotkeys([['mod+S', () => void editor.save()]], []);
   const remove = stored && (
-    <Button variant="default" leftSection={<IconTrash size={16} />} onClick={() => setAsking(true)}>
+    <Button variant="default" leftSection={<IconTrash size={16} />} onClick={() => setConfirming(true)}>
       Delete
     </Button>
   );
@@ -67,8 +67,8 @@ export function EditorFrame<B>(props: EditorFrameProps<B>) {
       <UnsavedGuard unsaved={editor.dirty} />
       {stored && (
         <ConfirmDelete
-          opened={asking}
-          onClose={() => setAsking(false)}
+          opened={confirming}
+          onClose={() => setConfirming(false)}
           what={`${noun} "${stored.name}"`}
           consequence={consequence}
           onDelete={() => onDelete(stored.id)}

@@ -3,7 +3,7 @@ import { Button, Group, PasswordInput, SimpleGrid, Stack, Text, TextInput } from
 import { IconPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import type { Problem } from '../api/client';
-import { useUnfinished } from '../forms/unfinished';
+import { useInputProblem } from '../forms/inputProblems';
 import { type HeaderRow, headersOf, isSecret, MASK, nameProblem, rowsOf } from './headers';
 import { at } from './problems';
 import { RowButtons } from './RowButtons';
@@ -17,26 +17,26 @@ type HeadersEditorProps = {
 };
 
 export function HeadersEditor({ value, problems, onChange }: HeadersEditorProps) {
-  const [held, setHeld] = useState(() => rowsOf(value));
-  const shown = same(headersOf(held), value) ? held : rowsOf(value);
-  const rows = useRows<HeaderRow>(shown, (next) => {
-    setHeld(next);
+  const [typed, setTyped] = useState(() => rowsOf(value));
+  const headers = same(headersOf(typed), value) ? typed : rowsOf(value);
+  const rows = useRows<HeaderRow>(headers, (next) => {
+    setTyped(next);
     onChange(headersOf(next));
   });
   return (
     <Stack gap="xs">
-      {shown.length === 0 && (
+      {headers.length === 0 && (
         <Text size="sm" c="dimmed">
           None.
         </Text>
       )}
-      {shown.map((row, index) => (
+      {headers.map((row, index) => (
         <HeaderInputs
           key={rows.keys[index]}
           id={`header-${rows.keys[index]}`}
           row={row}
           number={index + 1}
-          nameProblem={nameProblem(shown, index)}
+          nameProblem={nameProblem(headers, index)}
           valueProblem={at(problems, `headers.${row.name}`) ?? at(problems, row.name)}
           onChange={(next) => rows.set(index, next)}
           onRemove={() => rows.remove(index)}
@@ -72,7 +72,7 @@ type HeaderInputsProps = {
 
 function HeaderInputs(props: HeaderInputsProps) {
   const { id, row, number, onChange, onRemove } = props;
-  useUnfinished(id, props.nameProblem && `Header ${number}: ${props.nameProblem.toLowerCase()}`);
+  useInputProblem(id, props.nameProblem && `Header ${number}: ${props.nameProblem.toLowerCase()}`);
   const Value = isSecret(row) ? PasswordInput : TextInput;
   return (
     <Group gap="xs" align="flex-start" wrap="nowrap">

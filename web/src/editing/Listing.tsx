@@ -8,7 +8,7 @@ import { ErrorState } from '../parts/ErrorState';
 import { Loading } from '../parts/Loading';
 import { LinkButton } from '../parts/links';
 import { PageTitle } from '../parts/PageTitle';
-import { useAddress } from '../parts/useAddress';
+import { useSearchParam } from '../parts/useSearchParam';
 
 type Named = { id: string; name: string };
 
@@ -33,7 +33,7 @@ export function matches(search: string, text: string): boolean {
 
 export function Listing<T extends Named>(props: ListingProps<T>) {
   const { title, noun, newAt, query, words } = props;
-  const [search, setSearch] = useAddress('text');
+  const [search, setSearch] = useSearchParam('text');
   const items = (query.data ?? []).filter((item) => matches(search, `${item.name} ${words?.(item) ?? ''}`));
   const add = (
     <LinkButton to={newAt} leftSection={<IconPlus size={16} />}>

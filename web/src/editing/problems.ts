@@ -6,8 +6,8 @@ type Step = string | number;
 
 /** "a[0].b" as its steps. */
 export function steps(path: string): Step[] {
-  const found = path.matchAll(/\[(\d+)\]|([^.[\]]+)/g);
-  return [...found].map(([, index, name]) => (index === undefined ? (name as string) : Number(index)));
+  const steps = path.matchAll(/\[(\d+)\]|([^.[\]]+)/g);
+  return [...steps].map(([, index, name]) => (index === undefined ? (name as string) : Number(index)));
 }
 
 /** What is wrong inside a place, each path beginning there. */
@@ -19,8 +19,8 @@ export function under(problems: Problem[], place: string): Problem[] {
 
 /** What is wrong at a place itself, as one line. */
 export function at(problems: Problem[], place: string): string | undefined {
-  const found = problems.filter(({ path }) => path === place).map(({ message }) => message);
-  return found.length > 0 ? found.join(', ') : undefined;
+  const messages = problems.filter(({ path }) => path === place).map(({ message }) => message);
+  return messages.length > 0 ? messages.join(', ') : undefined;
 }
 
 /** What is left once these fields have been changed. */

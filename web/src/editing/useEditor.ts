@@ -2,7 +2,7 @@
 import { hashKey } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import { ApiError, type Problem } from '../api/client';
-import { unfinished } from '../forms/unfinished';
+import { inputProblems } from '../forms/inputProblems';
 import { without } from './problems';
 
 export type StoredFields = { id: string; version: number; createdAt: string; updatedAt: string };
@@ -73,7 +73,7 @@ export function useEditor<B extends object, S extends B & StoredFields>(
   }, []);
 
   const write = async (version: (id: string) => Promise<number>): Promise<boolean> => {
-    const halfWritten = unfinished();
+    const halfWritten = inputProblems();
     if (halfWritten.length > 0) {
       setState((before) => ({ ...before, trouble: { message: halfWritten.join('; '), problems: [] } }));
       return false;

@@ -22,12 +22,12 @@ let made = 0;
 const fresh = () => `row-${made++}`;
 
 export function useRows<T>(items: readonly T[], onChange: (items: T[]) => void): Rows<T> {
-  const held = useRef<string[]>([]);
-  if (held.current.length !== items.length)
-    held.current = items.map((_, index) => held.current[index] ?? fresh());
-  const keys = held.current;
+  const rowKeys = useRef<string[]>([]);
+  if (rowKeys.current.length !== items.length)
+    rowKeys.current = items.map((_, index) => rowKeys.current[index] ?? fresh());
+  const keys = rowKeys.current;
   const become = (nextKeys: string[], next: T[]) => {
-    held.current = nextKeys;
+    rowKeys.current = nextKeys;
     onChange(next);
   };
   return {

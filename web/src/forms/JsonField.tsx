@@ -2,7 +2,7 @@
 import { JsonInput } from '@mantine/core';
 import type { FieldProps } from '@rjsf/utils';
 import { useState } from 'react';
-import { useUnfinished } from './unfinished';
+import { useInputProblem } from './inputProblems';
 
 export function JsonField(props: FieldProps) {
   const { fieldPathId, formData, onChange, schema, required, disabled, readonly, rawErrors } = props;
@@ -31,7 +31,7 @@ type JsonBoxProps = {
   onChange: (value: unknown) => void;
 };
 
-export function JsonBox({ id, value, error, onChange, ...shown }: JsonBoxProps) {
+export function JsonBox({ id, value, error, onChange, ...inputProps }: JsonBoxProps) {
   const [text, setText] = useState(() => written(value));
   const [known, setKnown] = useState(value);
   if (value !== known) {
@@ -39,7 +39,7 @@ export function JsonBox({ id, value, error, onChange, ...shown }: JsonBoxProps) 
     if (!sameJson(text, value)) setText(written(value));
   }
   const problem = problemIn(text);
-  useUnfinished(id, problem ? `${shown.label}: ${problem}` : undefined);
+  useInputProblem(id, problem ? `${inputProps.label}: ${problem}` : undefined);
   const change = (next: string) => {
     setText(next);
     if (problemIn(next)) return;
@@ -49,7 +49,7 @@ export function JsonBox({ id, value, error, onChange, ...shown }: JsonBoxProps) 
   };
   return (
     <JsonInput
-      {...shown}
+      {...inputProps}
       id={id}
       value={text}
       onChange={change}

@@ -2,7 +2,7 @@
 import { withTheme } from '@rjsf/core';
 import { deepEquals, type ErrorSchema } from '@rjsf/utils';
 import { useMemo, useState } from 'react';
-import { pruned } from './prune';
+import { withoutDefaults } from './defaults';
 import { formShape, type JsonSchema } from './schema';
 import { theme } from './theme';
 import { validator } from './validator';
@@ -22,17 +22,17 @@ type SchemaFormProps = {
 export default function SchemaForm({ id, schema, value, errors, onChange }: SchemaFormProps) {
   const shape = useMemo(() => formShape(schema), [schema]);
   const [data, setData] = useState<Config>(value);
-  const kept = (config: Config) => pruned(shape.schema, config) as Config;
+  const stored = (config: Config) => withoutDefaults(shape.schema, config) as Config;
   // The form keeps what is half entered; what comes from outside replaces it only where it says otherwise.
-  const differs = !deepEquals(kept(data), kept(value));
-  const shown = differs ? value : data;
+  const differs = !deepEquals(stored(data), stored(value));
+  const formData = differs ? value : data;
   return (
     <Form
       tagName="div"
       idPrefix={id}
       schema={shape.schema}
       uiSchema={{ ...shape.uiSchema, 'ui:submitButtonOptions': { norender: true } }}
-      formData={shown}
+      formData={formData}
       validator={validator}
       extraErrors={errors}
       experimental_defaultFormStateBehavior={DEFAULTS}
@@ -40,7 +40,7 @@ export default function SchemaForm({ id, schema, value, errors, onChange }: Sche
       onChange={({ formData }) => {
         const next = (formData ?? {}) as Config;
         setData(next);
-        if (!deepEquals(kept(next), kept(value))) onChange(kept(next));
+        if (!deepEquals(stored(next), stored(value))) onChange(stored(next));
       }}
     >
       {null}

@@ -35,8 +35,8 @@ export function readable(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-function shapeOf(given: JsonSchema, place: Place): FormShape {
-  const { node, seen, endless } = resolved(withoutNull(given), place);
+function shapeOf(schema: JsonSchema, place: Place): FormShape {
+  const { node, seen, endless } = resolved(withoutNull(schema), place);
   const inside = { ...place, seen };
   const titled: JsonSchema = { ...node, title: titleOf(node, place.key) };
   if (endless || isFree(titled)) return asJson(titled);
@@ -60,11 +60,11 @@ function resolved(node: JsonSchema, place: Place): { node: JsonSchema; seen: str
 /** An optional value is left out of a config rather than written as null. */
 function withoutNull(node: JsonSchema): JsonSchema {
   const { default: preset, ...rest } = node;
-  const kept: JsonSchema = preset === null || preset === undefined ? rest : node;
-  if (!Array.isArray(kept.anyOf)) return kept;
-  const options = (kept.anyOf as JsonSchema[]).filter((option) => option.type !== 'null');
-  if (options.length !== 1) return { ...kept, anyOf: options };
-  const { anyOf: _anyOf, ...own } = kept;
+  const schema: JsonSchema = preset === null || preset === undefined ? rest : node;
+  if (!Array.isArray(schema.anyOf)) return schema;
+  const options = (schema.anyOf as JsonSchema[]).filter((option) => option.type !== 'null');
+  if (options.length !== 1) return { ...schema, anyOf: options };
+  const { anyOf: _anyOf, ...own } = schema;
   return { ...options[0], ...own };
 }
 
@@ -152,9 +152,9 @@ function properties(node: JsonSchema): Record<string, JsonSchema> {
 
 /** A title somebody wrote stays; one made from the name is made readable. */
 function titleOf(node: JsonSchema, key: string): string {
-  const given = typeof node.title === 'string' ? node.title : '';
-  if (!key) return readable(given);
-  return given && plain(given) !== plain(key) && given.includes(' ') ? given : readable(key);
+  const title = typeof node.title === 'string' ? node.title : '';
+  if (!key) return readable(title);
+  return title && plain(title) !== plain(key) && title.includes(' ') ? title : readable(key);
 }
 
 function plain(text: string): string {

@@ -15,3 +15,5 @@ function errorsIn(schema: RJSFSchema, value: unknown, root: RJSFSchema): OutputU
   const whole = { ...schema, $defs: root.$defs ?? {} } as Schema;
   return new Validator(whole, '2020-12').validate(value ?? null).errors;
 }
+
+export default validator;

@@ -2,7 +2,7 @@
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { count, plural } from './numbers';
-import { LOOKS } from './OutcomeBadge';
+import { OUTCOME_STYLES } from './OutcomeBadge';
 import type { Standing } from './outcome';
 
 type Counts = Schemas['Counts'];
@@ -24,24 +24,36 @@ interface Props {
   bare?: boolean;
 }
 
+/** The parts that are not empty, in the order of the bar. */
+function partsOf(counts: Counts): [Standing, number][] {
+  return PARTS.map(([standing, of]): [Standing, number] => [standing, of(counts)]).filter(([, n]) => n > 0);
+}
+
+/** The counts in words: 3 pass, 1 fail */
+export function countsText(counts: Counts): string {
+  const parts = partsOf(counts).map(
+    ([standing, n]) => `${count(n)} ${OUTCOME_STYLES[standing].word.toLowerCase()}`,
+  );
+  return parts.join(', ') || plural(0, 'run');
+}
+
 export function CountsBar({ counts, size = 'md', bare = false }: Props) {
-  const shown = PARTS.map(([standing, of]) => [standing, of(counts)] as const).filter(([, n]) => n > 0);
-  const words = shown.map(([standing, n]) => `${count(n)} ${LOOKS[standing].word.toLowerCase()}`).join(', ');
+  const parts = partsOf(counts);
   return (
     <Stack gap={4} miw={120}>
-      <Progress.Root size={size} role="img" aria-label={words || plural(0, 'run')}>
-        {shown.map(([standing, n]) => (
+      <Progress.Root size={size} role="img" aria-label={countsText(counts)}>
+        {parts.map(([standing, n]) => (
           <Progress.Section
             key={standing}
             value={(100 * n) / Math.max(1, counts.total)}
-            color={standing === 'queued' ? 'transparent' : `${LOOKS[standing].color}.6`}
+            color={standing === 'queued' ? 'transparent' : `${OUTCOME_STYLES[standing].color}.6`}
             withAria={false}
           />
         ))}
       </Progress.Root>
       {!bare && (
         <Group gap="xs" aria-hidden>
-          {shown.map(([standing, n]) => (
+          {parts.map(([standing, n]) => (
             <Count key={standing} standing={standing} number={n} />
           ))}
         </Group>
@@ -51,10 +63,10 @@ export function CountsBar({ counts, size = 'md', bare = false }: Props) {
 }
 
 function Count({ standing, number }: { standing: Standing; number: number }) {
-  const { icon: Shown, word, color } = LOOKS[standing];
+  const { icon: OutcomeIcon, word, color } = OUTCOME_STYLES[standing];
   return (
     <Group gap={3} wrap="nowrap" title={word}>
-      <Shown size={13} color={`var(--mantine-color-${color}-6)`} />
+      <OutcomeIcon size={13} color={`var(--mantine-color-${color}-6)`} />
       <Text span size="xs">
         {count(number)}
       </Text>

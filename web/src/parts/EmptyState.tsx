@@ -10,11 +10,11 @@ interface Props {
   actions?: ReactNode;
 }
 
-export function EmptyState({ icon: Shown, title, children, actions }: Props) {
+export function EmptyState({ icon: StateIcon, title, children, actions }: Props) {
   return (
     <Stack align="center" py="xl" gap="xs" ta="center">
       <ThemeIcon variant="light" size={48} radius="xl" color="gray">
-        <Shown size={26} stroke={1.5} aria-hidden />
+        <StateIcon size={26} stroke={1.5} aria-hidden />
       </ThemeIcon>
       <Title order={2}>{title}</Title>
       {children && (

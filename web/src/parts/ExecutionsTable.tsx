@@ -5,7 +5,7 @@ import { CountsBar } from './CountsBar';
 import { PageLink } from './links';
 import { OutcomeBadge } from './OutcomeBadge';
 import { standingOfExecution } from './outcome';
-import { When } from './When';
+import { RelativeTime } from './RelativeTime';
 
 interface Props {
   executions: Schemas['Execution'][];
@@ -36,14 +36,14 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
                   display="block"
                 >
                   {ofOneEval ? (
-                    <When at={execution.createdAt} c="inherit" />
+                    <RelativeTime at={execution.createdAt} c="inherit" />
                   ) : (
                     (execution.evalName ?? 'Single run')
                   )}
                 </PageLink>
                 {!ofOneEval && (
                   <Box hiddenFrom="sm">
-                    <When at={execution.createdAt} size="xs" />
+                    <RelativeTime at={execution.createdAt} size="xs" />
                   </Box>
                 )}
               </Table.Td>
@@ -59,7 +59,7 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
                     {labelsOf(execution)}
                   </Text>
                 ) : (
-                  <When at={execution.createdAt} />
+                  <RelativeTime at={execution.createdAt} />
                 )}
               </Table.Td>
             </Table.Tr>

@@ -14,13 +14,13 @@ import {
 } from '@tabler/icons-react';
 import type { Standing } from './outcome';
 
-interface Look {
+interface OutcomeStyle {
   word: string;
   color: MantineColor;
   icon: Icon;
 }
 
-export const LOOKS: Record<Standing, Look> = {
+export const OUTCOME_STYLES: Record<Standing, OutcomeStyle> = {
   pass: { word: 'Pass', color: 'teal', icon: IconCircleCheck },
   fail: { word: 'Fail', color: 'red', icon: IconCircleX },
   error: { word: 'Error', color: 'orange', icon: IconAlertTriangle },
@@ -46,7 +46,7 @@ function wordColor(color: MantineColor): string {
 }
 
 export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
-  const { word, color, icon: Shown } = LOOKS[standing];
+  const { word, color, icon: OutcomeIcon } = OUTCOME_STYLES[standing];
   return (
     <Badge
       variant="light"
@@ -55,7 +55,9 @@ export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
       tt="none"
       miw="max-content"
       c={wordColor(color)}
-      leftSection={<Shown size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />}
+      leftSection={
+        <OutcomeIcon size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />
+      }
     >
       {label ?? word}
     </Badge>

@@ -4,12 +4,10 @@ import type { Schemas } from '../api/client';
 import { percent } from './numbers';
 
 interface Props {
-  rate: Schemas['RateJson'];
-  /** Errored runs, which are in no rate of scored runs */
-  errored?: number;
+  rate: Schemas['Rate'];
 }
 
-export function Rate({ rate, errored = 0 }: Props) {
+export function Rate({ rate }: Props) {
   if (rate.rate === null) {
     return (
       <Text span size="sm" c="dimmed">
@@ -29,7 +27,6 @@ export function Rate({ rate, errored = 0 }: Props) {
         <b>{percent(rate.rate)}</b>{' '}
         <Text span size="xs" c="dimmed">
           {rate.passed} of {rate.of}
-          {errored > 0 && `, ${errored} errored`}
         </Text>
       </Text>
     </Tooltip>

@@ -2,11 +2,11 @@
 
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return '–';
-  const shown = share * 100;
+  const value = share * 100;
   // 99.6 % is not 100 %, and 0.4 % is not nothing.
-  if (shown > 99 && shown < 100) return `${(Math.floor(shown * 10) / 10).toFixed(1)}%`;
-  if (shown > 0 && shown < 1) return `${(Math.ceil(shown * 10) / 10).toFixed(1)}%`;
-  return `${Math.round(shown)}%`;
+  if (value > 99 && value < 100) return `${(Math.floor(value * 10) / 10).toFixed(1)}%`;
+  if (value > 0 && value < 1) return `${(Math.ceil(value * 10) / 10).toFixed(1)}%`;
+  return `${Math.round(value)}%`;
 }
 
 export function duration(ms: number | null | undefined): string {

@@ -20,11 +20,7 @@ export function standingOf(run: Run): Standing {
   return run.result.outcome === 'pass' && !run.result.asserted ? 'unasserted' : run.result.outcome;
 }
 
-/** An execution in one word: what is under way comes first, then the worst outcome. */
+/** An execution in one word: its status while it has no result, then the worst outcome of its runs. */
 export function standingOfExecution(execution: Pick<Schemas['Execution'], 'status' | 'counts'>): Standing {
-  const { status, counts } = execution;
-  if (status !== 'completed') return status;
-  if (counts.failed > 0) return 'fail';
-  if (counts.errored > 0) return 'error';
-  return counts.passed > counts.unasserted ? 'pass' : 'unasserted';
+  return execution.status === 'completed' ? execution.counts.standing : execution.status;
 }

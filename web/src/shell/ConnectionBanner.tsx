@@ -8,15 +8,15 @@ const GRACE_MS = 1_000;
 
 export function ConnectionBanner() {
   const lost = useConnection() === 'lost';
-  const [shown, setShown] = useState(false);
+  const [visible, setVisible] = useState(false);
   useEffect(() => {
     // A restart within a second is nobody's concern.
-    const timer = setTimeout(() => setShown(lost), lost ? GRACE_MS : 0);
+    const timer = setTimeout(() => setVisible(lost), lost ? GRACE_MS : 0);
     return () => clearTimeout(timer);
   }, [lost]);
   return (
     <div role="status" aria-live="polite">
-      {shown && (
+      {visible && (
         <Alert
           variant="outline"
           color="orange"

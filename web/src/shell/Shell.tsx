@@ -76,10 +76,10 @@ function ProjectName() {
 /** After going to another page the keyboard and screen readers begin at its content. */
 function useMainFocus(path: string) {
   const main = useRef<HTMLElement>(null);
-  const shown = useRef(path);
+  const lastPath = useRef(path);
   useEffect(() => {
-    if (shown.current !== path) main.current?.focus({ preventScroll: true });
-    shown.current = path;
+    if (lastPath.current !== path) main.current?.focus({ preventScroll: true });
+    lastPath.current = path;
   }, [path]);
   return main;
 }

@@ -8,7 +8,7 @@ from typing import Any, cast
 import orjson
 from pydantic import Field, ValidationError, model_validator
 
-from ...configs import readable
+from ...base.problems import Problem, problems_of
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import EvaluationCriteria, Excluded, Name, Score, normalize
 from ..definition import EvaluatorConfig, define_evaluator
@@ -66,13 +66,13 @@ def _feedback(ctx: EvaluatorContext[Human]) -> list[Feedback]:
         items = cast(Sequence[Any], given) if isinstance(given, list) else [given]
         return [Feedback.model_validate(item) for item in items]
     except ValidationError as error:
-        raise _unreadable(config.source_field, readable(error)[0]) from None
+        raise _unreadable(config.source_field, problems_of(error)[0]) from None
     except orjson.JSONDecodeError:
-        raise _unreadable(config.source_field, ("", "it is text, but not JSON")) from None
+        raise _unreadable(config.source_field, Problem("it is text, but not JSON")) from None
 
 
-def _unreadable(field: str, problem: tuple[str, str]) -> NotAvailable:
-    return NotAvailable(f"feedback at {field} cannot be read: {': '.join(part for part in problem if part)}")
+def _unreadable(field: str, problem: Problem) -> NotAvailable:
+    return NotAvailable(f"feedback at {field} cannot be read: {problem}")
 
 
 def _result(criterion: EvaluationCriteria | None, item: Feedback) -> EvaluationResult:

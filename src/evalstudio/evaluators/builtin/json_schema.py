@@ -12,7 +12,9 @@ import jsonschema_rs
 import orjson
 from pydantic import Field
 
+from ...base.problems import path_text
 from ...base.schemas import compile_schema, problems
+from ...base.text import cut
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
@@ -67,13 +69,14 @@ def json_schema(ctx: EvaluatorContext[JsonSchemaConfig]) -> EvaluationResult | l
 
 def broken(validator: jsonschema_rs.Validator, value: Any) -> list[str]:
     """How a value breaks a schema, in words. A pattern that runs on is an error of the schema's."""
-    found: list[str] = []
-    for path, message in problems(validator, value):
+    texts: list[str] = []
+    for problem in problems(validator, value):
+        path, message = path_text(problem.path), problem.message
         if message.startswith("Error executing regex"):
             raise ValueError(f"a pattern in the schema takes too long on {path or 'this value'}: {message}")
-        text = message if len(message) <= _LONGEST_PROBLEM else message[:_LONGEST_PROBLEM] + "…"
-        found.append(f"{path}: {text}" if path else text)
-    return found
+        text = cut(message, _LONGEST_PROBLEM)
+        texts.append(f"{path}: {text}" if path else text)
+    return texts
 
 
 MOST_BYTES = 5_000_000

@@ -8,7 +8,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...base.json_text import json_text
+from ...base import placeholders
+from ...base.json_text import whole_text
 from ...messages import ContentBlock, Message, text_of
 from ..contract import EvaluatorContext
 from ..criteria import EvaluationCriteria
@@ -56,8 +57,7 @@ def _barred(text: str) -> str:
     left_out = len(text) - _HEAD - _TAIL
     if left_out > 0:
         text = f"{text[:_HEAD]}\n({left_out:,} characters left out)\n{text[-_TAIL:]}"
-    sound = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in sound.splitlines() or [""])
+    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in whole_text(text).splitlines() or [""])
 
 
 def checked_quotes(quotes: Sequence[str], messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -99,16 +99,15 @@ def _letters(text: str) -> str:
     return _SYMBOLS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][\w.\[\]]*)\s*\}\}")
 _NOT_THERE = "N/A"
 
 
 def fill(template: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCriteria]) -> str:
     """The template with every known placeholder replaced; unknown ones stay as they are."""
-    return _PLACEHOLDER.sub(lambda found: _value(found[1], found[0], ctx, criteria), template)
+    return placeholders.fill(template, lambda name: _value(name, ctx, criteria))
 
 
-def _value(name: str, as_written: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCriteria]) -> str:
+def _value(name: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCriteria]) -> str | None:
     match name:
         case "input" | "response" | "reference":
             return text_at(name, ctx) or _NOT_THERE
@@ -121,15 +120,15 @@ def _value(name: str, as_written: str, ctx: EvaluatorContext[Any], criteria: lis
         case _ if name.startswith(("context.", "metadata.")):
             return text_at(name, ctx) or _NOT_THERE
         case _:
-            return as_written
+            return None
 
 
 def text_at(path: str, ctx: EvaluatorContext[Any]) -> str | None:
     """What a path leads to, as text for a reader; ``None`` where there is nothing."""
     value = ctx.find(path)
-    if value is None or isinstance(value, str):
-        return value
-    return text_of(value) if isinstance(value, Message) else json_text(value)
+    if value is None:
+        return None
+    return text_of(value) if isinstance(value, Message) else placeholders.written(value)
 
 
 # Recordings of prompts recognise marks by this form and leave them out of the comparison.

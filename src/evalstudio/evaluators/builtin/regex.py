@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from ...base.text import cut
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
@@ -56,16 +57,12 @@ def regex(ctx: EvaluatorContext[RegexConfig]) -> EvaluationResult | list[Evaluat
         (found is not None) == config.must_match,
         match_reason(config.compiled, found),
         criterion_name=config.criterion_name,
-        metadata={} if found is None else {"match": _cut(found)},
+        metadata={} if found is None else {"match": cut(found, _LONGEST_QUOTE)},
     )
 
 
 def match_reason(pattern: Pattern, found: str | None) -> str:
     """What was found, for a reader."""
     if found is None:
-        return f"no match for /{_cut(pattern.source)}/"
-    return f"/{_cut(pattern.source)}/ matches {_cut(found)!r}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
+        return f"no match for /{cut(pattern.source, _LONGEST_QUOTE)}/"
+    return f"/{cut(pattern.source, _LONGEST_QUOTE)}/ matches {cut(found, _LONGEST_QUOTE)!r}"

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from ...base.differences import Difference, Match, first_difference
-from ...base.paths import lookup, split_path
-from ...base.schemas import path_text
+from ...base.paths import PathText, follow, read_path
+from ...base.problems import path_text
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
@@ -22,7 +22,7 @@ class StateMatchConfig(EvaluatorConfig):
     match: Match = Field(
         "subset", description="subset lets objects hold more than expected, exact does not; lists are as long"
     )
-    path: str = Field(
+    path: PathText = Field(
         "", description='Where in the state to look, such as "bookings[0]"; empty for all of it'
     )
     criterion_name: Name | None = Field(
@@ -34,7 +34,7 @@ class StateMatchConfig(EvaluatorConfig):
 def state_match(ctx: EvaluatorContext[StateMatchConfig]) -> EvaluationResult | list[EvaluationResult]:
     """The agent's end state is the expected one."""
     config = ctx.config
-    actual = lookup(_state(ctx), split_path(config.path))
+    actual = follow(_state(ctx), read_path(config.path))
     difference = first_difference(config.expected, actual, config.match)
     reason = _reason(config.path, difference) if difference else "the state is as expected"
     return ruled(ctx, difference is None, reason, criterion_name=config.criterion_name)

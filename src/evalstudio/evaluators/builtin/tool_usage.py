@@ -12,7 +12,8 @@ from pydantic import AliasChoices, Field, ValidationError, field_validator, mode
 from pydantic.json_schema import SkipJsonSchema
 
 from ...base.differences import Match, first_difference
-from ...base.schemas import compile_schema, path_text
+from ...base.problems import path_text
+from ...base.schemas import compile_schema
 from ...messages import ToolCall
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name

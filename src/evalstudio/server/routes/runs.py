@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter
 
+from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import Outcome, RunOutput
 from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
@@ -61,7 +62,7 @@ async def list_executions(
 )
 async def start_eval(studio: StudioDep, body: StartExecution, once: OnceDep) -> Execution:
     """Start an eval. All of its runs are checked before any is queued."""
-    wanted = cast(StoredEval, await studio.store.get("eval", body.eval_id))
+    wanted = await studio.store.get("eval", body.eval_id)
     order = await _order(studio, wanted, body)
     return await start_execution(studio.workspace, order, once=once)
 
@@ -72,7 +73,7 @@ async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> Ex
         known = {scenario.id: scenario for scenario in order.scenarios}
         for one in body.scenario_ids:
             if one not in known:
-                raise ApiError(422, f'scenarioIds: the eval has no scenario "{one}"')
+                raise InvalidInput(Problem(f'the eval has no scenario "{one}"', ("scenarioIds",)))
         order = replace(order, scenarios=[known[one] for one in dict.fromkeys(body.scenario_ids)])
     if body.connector_ids is not None:
         chosen = [await _connector(studio, one) for one in dict.fromkeys(body.connector_ids)]
@@ -84,9 +85,9 @@ async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> Ex
 
 async def _connector(studio: Studio, wanted: str) -> StoredConnector:
     try:
-        return cast(StoredConnector, await studio.store.get("connector", wanted))
+        return await studio.store.get("connector", wanted)
     except NotFound as error:
-        raise ApiError(422, f"connectorIds: {error}") from None
+        raise InvalidInput(Problem(str(error), ("connectorIds",))) from None
 
 
 @executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))

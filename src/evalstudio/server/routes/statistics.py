@@ -6,14 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ...project.entities import Counts
-from ...reporting.statistics import rate
+from ...reporting.statistics import ExecutionSummary, FlakyHistory, flakiest, rates_of, summarize
 from ...storage.contract import Filters, GroupedBy, Tally
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PeriodDep, Studio, StudioDep
 from ..shapes.base import Identity
-from ..shapes.runs import Cell, ExecutionFigures, Figures, Matrix, MatrixRow, RateJson
+from ..shapes.runs import Cell, ExecutionFigures, Figures, Matrix, MatrixRow
 from .runs import RunFilters
 
 router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
@@ -32,6 +31,21 @@ async def executions(
     return await execution_figures(studio, filters, limit)
 
 
+@router.get("/executions/{id}", operation_id="getExecutionSummary", responses=refusals(404))
+async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary:  # noqa: A002
+    """What an execution came to, or has come to so far: the same numbers as the command line prints."""
+    await studio.store.execution(id)
+    return summarize(await studio.store.run_groups(Filters(execution_id=id)))
+
+
+@router.get("/flaky", operation_id="getFlakiest", responses=refusals())
+async def flaky(
+    studio: StudioDep, filters: RunFilters, limit: Annotated[int, Query(ge=1, le=200)] = 5
+) -> list[FlakyHistory]:
+    """The subjects whose repetitions disagreed in the largest share of their executions."""
+    return flakiest(await studio.store.run_groups(filters), limit)
+
+
 @router.get("/matrix", operation_id="getMatrix", responses=refusals())
 async def scenario_matrix(
     studio: StudioDep,
@@ -43,17 +57,20 @@ async def scenario_matrix(
 
 
 @router.get("/{by}", operation_id="getStats", responses=refusals())
-async def grouped(studio: StudioDep, by: GroupedBy, filters: RunFilters) -> list[Figures]:
+async def grouped(
+    studio: StudioDep,
+    by: GroupedBy,
+    filters: RunFilters,
+    slowest: Annotated[
+        int | None, Query(ge=1, le=200, description="Only this many, the slowest on average first")
+    ] = None,
+) -> list[Figures]:
     """Runs by scenario, persona or connector, in figures."""
-    return [figures_of(one) for one in await studio.store.tally(by, filters)]
-
-
-def rates_of(counts: Counts) -> tuple[RateJson, RateJson]:
-    """Passed of scored and passed of attempted; runs without assertions and cancelled ones are in neither."""
-    passed = counts.passed - counts.unasserted
-    scored = rate(passed, passed + counts.failed)
-    attempted = rate(passed, passed + counts.failed + counts.errored)
-    return RateJson.model_validate(scored.to_json()), RateJson.model_validate(attempted.to_json())
+    tallies = await studio.store.tally(by, filters)
+    if slowest is not None:
+        timed = [(one.mean_latency_ms, one) for one in tallies if one.mean_latency_ms is not None]
+        tallies = [one for _, one in sorted(timed, key=lambda pair: -pair[0])[:slowest]]
+    return [figures_of(one) for one in tallies]
 
 
 def figures_of(tally: Tally) -> Figures:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Cookie, Header, Request, Response
 
-from ...llm.settings import LlmSettings, ModelError, find_access, origin
+from ...base.addresses import shown_address
+from ...llm.settings import LlmSettings, ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
@@ -142,7 +143,7 @@ def _provider(settings: LlmSettings, name: str) -> ModelProvider:
         has_key = True
     return ModelProvider(
         name=name,
-        address=origin(given) if given else None,
+        address=shown_address(given, path=False) if given else None,
         is_default=name == settings.provider,
         has_key=has_key,
     )

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import RunOutput, Verdict
 from ...project.entities import Connector, Counts, Execution, Moment, RunSummary
+from ...reporting.statistics import Rate
 from .base import Identity, Shape, Text
 
 Repetitions = Annotated[int, Field(ge=1, le=10_000)]
@@ -79,24 +80,14 @@ class Rescored(Shape):
     changed: bool = Field(description="Whether the outcome differs from the run's own")
 
 
-class RateJson(Shape):
-    """A share with what it rests on and its 95 % Wilson interval."""
-
-    passed: int
-    of: int
-    rate: float | None
-    low: float
-    high: float
-
-
 class Figures(Shape):
     """Runs in figures. An error is neither a pass nor a failure; runs without assertions are in no rate."""
 
     id: str | None
     name: str | None
     counts: Counts
-    pass_rate_of_scored: RateJson
-    pass_rate_of_attempted: RateJson
+    pass_rate_of_scored: Rate
+    pass_rate_of_attempted: Rate
     mean_latency_ms: float | None
     max_latency_ms: float | None
     mean_score: float | None

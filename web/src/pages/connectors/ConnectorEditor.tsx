@@ -2,7 +2,7 @@
 import { Alert, Badge, Select, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { answered, client, type Schemas } from '../../api/client';
+import { client, dataOf, type Schemas } from '../../api/client';
 import {
   connectorTypesQuery,
   createConnector,
@@ -17,7 +17,7 @@ import { Section } from '../../editing/Section';
 import { type Editor, type StoredFields, useEditor } from '../../editing/useEditor';
 import { ConfigForm } from '../../forms/ConfigForm';
 import { isEmptySchema } from '../../forms/schema';
-import { tell } from '../../parts/tell';
+import { notify } from '../../parts/notifications';
 import { ConnectorTester } from './ConnectorTester';
 
 type Stored = Schemas['StoredConnector'];
@@ -26,7 +26,7 @@ type Type = Schemas['ConnectorType'];
 
 const BLANK: Draft = { name: '', type: 'http', baseUrl: null, headers: {}, config: {} };
 const SHELF = {
-  read: (id: string) => answered(client.GET('/api/connectors/{id}', { params: { path: { id } } })),
+  read: (id: string) => dataOf(client.GET('/api/connectors/{id}', { params: { path: { id } } })),
   create: createConnector,
   update: updateConnector,
 };
@@ -35,7 +35,7 @@ export function ConnectorEditor({ connector }: { connector?: Stored }) {
   const navigate = useNavigate();
   const editor = useEditor<Draft, Stored>(SHELF, connector, BLANK, (saved, isNew) => {
     void invalidate(['connectors']);
-    tell(`Saved "${saved.name}"`);
+    notify(`Saved "${saved.name}"`);
     if (isNew) {
       void navigate({
         to: '/connectors/$connectorId',

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { connectorsQuery, connectorTypesQuery } from '../../api/queries';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 
 export default function ConnectorsPage() {
   const connectors = useQuery(connectorsQuery);
@@ -35,7 +35,7 @@ export default function ConnectorsPage() {
             </Text>
           </Table.Td>
           <Table.Td>
-            <When at={connector.updatedAt} />
+            <RelativeTime at={connector.updatedAt} />
           </Table.Td>
         </>
       )}

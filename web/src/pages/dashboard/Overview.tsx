@@ -1,17 +1,15 @@
-// Recent executions, the pass rate and tokens over time, and the scenarios that deserve a look.
+// Recent executions, the pass rate and tokens over time, and the flakiest and slowest scenarios.
 import { Group, Paper, Select, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { evalsQuery, executionStatsQuery, statsQuery } from '../../api/queries';
+import { evalsQuery, executionStatsQuery, flakiestQuery, statsQuery } from '../../api/queries';
 import { RateChart, TokensChart } from '../../parts/charts';
 import { pointsOf } from '../../parts/charts/points';
 import { ErrorState } from '../../parts/ErrorState';
 import { ExecutionsTable } from '../../parts/ExecutionsTable';
 import { PageLink } from '../../parts/links';
-import { duration } from '../../parts/numbers';
-import { Rate } from '../../parts/Rate';
-import { flakiest, slowest } from './ranking';
+import { count, duration } from '../../parts/numbers';
 
 const DAYS = 30;
 
@@ -24,7 +22,10 @@ export function Overview({ recent }: { recent: Schemas['Execution'][] }) {
         <ExecutionsTable executions={recent} />
       </Block>
       <OverTime evalId={evalId} onChoose={setEvalId} />
-      <Scenarios since={since} />
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Flakiest since={since} />
+        <Slowest since={since} />
+      </SimpleGrid>
     </Stack>
   );
 }
@@ -66,40 +67,51 @@ function OverTime({ evalId, onChoose }: { evalId: string | null; onChoose: (id: 
   );
 }
 
-function Scenarios({ since }: { since: string }) {
-  const figures = useQuery(statsQuery('scenario', { since }));
-  if (figures.error) return <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />;
-  const all = figures.data ?? [];
+function Flakiest({ since }: { since: string }) {
+  const flakiest = useQuery(flakiestQuery({ since }));
+  if (flakiest.error) return <ErrorState error={flakiest.error} onRetry={() => void flakiest.refetch()} />;
+  const rows = (flakiest.data ?? []).map((one) => ({
+    scenarioId: one.scenarioId,
+    name: one.subject,
+    figure: `${count(one.flakyExecutions)} of ${count(one.executions)}`,
+  }));
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Block title="Flakiest scenarios">
-        <Ranked
-          rows={flakiest(all)}
-          column="Passed of attempted"
-          figure={(one) => <Rate rate={one.passRateOfAttempted} errored={one.counts.errored} />}
-          none={`Every scenario always passed or always failed in the last ${DAYS} days.`}
-        />
-      </Block>
-      <Block title="Slowest scenarios">
-        <Ranked
-          rows={slowest(all)}
-          column="Mean latency"
-          figure={(one) => <Text size="sm">{duration(one.meanLatencyMs)}</Text>}
-          none={`No run was finished in the last ${DAYS} days.`}
-        />
-      </Block>
-    </SimpleGrid>
+    <Block title="Flakiest">
+      <Ranking
+        rows={rows}
+        columns={['Scenario', 'Flaky executions']}
+        none={`In the last ${DAYS} days the repetitions of a scenario always agreed within an execution.`}
+      />
+    </Block>
   );
 }
 
-interface RankedProps {
-  rows: Schemas['Figures'][];
-  column: string;
-  figure: (one: Schemas['Figures']) => ReactNode;
+function Slowest({ since }: { since: string }) {
+  const slowest = useQuery(statsQuery('scenario', { since, slowest: 5 }));
+  if (slowest.error) return <ErrorState error={slowest.error} onRetry={() => void slowest.refetch()} />;
+  const rows = (slowest.data ?? []).map((one) => ({
+    scenarioId: one.id,
+    name: one.name ?? '',
+    figure: duration(one.meanLatencyMs),
+  }));
+  return (
+    <Block title="Slowest scenarios">
+      <Ranking
+        rows={rows}
+        columns={['Scenario', 'Mean latency']}
+        none={`No run finished in the last ${DAYS} days.`}
+      />
+    </Block>
+  );
+}
+
+interface RankingProps {
+  rows: { scenarioId: string | null; name: string; figure: string }[];
+  columns: [string, string];
   none: string;
 }
 
-function Ranked({ rows, column, figure, none }: RankedProps) {
+function Ranking({ rows, columns, none }: RankingProps) {
   if (rows.length === 0) {
     return (
       <Text size="sm" c="dimmed">
@@ -111,23 +123,24 @@ function Ranked({ rows, column, figure, none }: RankedProps) {
     <Table>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>Scenario</Table.Th>
-          <Table.Th>{column}</Table.Th>
+          {columns.map((column) => (
+            <Table.Th key={column}>{column}</Table.Th>
+          ))}
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {rows.map((one) => (
-          <Table.Tr key={one.id ?? one.name}>
+        {rows.map(({ scenarioId, name, figure }) => (
+          <Table.Tr key={name}>
             <Table.Td>
-              {one.id ? (
-                <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: one.id }} size="sm">
-                  {one.name}
+              {scenarioId ? (
+                <PageLink to="/scenarios/$scenarioId" params={{ scenarioId }} size="sm">
+                  {name}
                 </PageLink>
               ) : (
-                one.name
+                name
               )}
             </Table.Td>
-            <Table.Td>{figure(one)}</Table.Td>
+            <Table.Td>{figure}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

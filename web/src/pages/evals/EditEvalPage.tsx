@@ -10,10 +10,10 @@ const route = getRouteApi('/evals/$evalId/edit');
 
 export default function EditEvalPage() {
   const { evalId } = route.useParams();
-  const found = useQuery(evalQuery(evalId));
-  if (found.error && !found.data) {
-    return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
+  const evaluation = useQuery(evalQuery(evalId));
+  if (evaluation.error && !evaluation.data) {
+    return <ErrorState error={evaluation.error} onRetry={() => void evaluation.refetch()} />;
   }
-  if (!found.data) return <Loading />;
-  return <EvalEditor key={evalId} evaluation={found.data} />;
+  if (!evaluation.data) return <Loading />;
+  return <EvalEditor key={evalId} evaluation={evaluation.data} />;
 }

@@ -2,7 +2,7 @@
 import { MultiSelect, NumberInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { answered, client, type Schemas } from '../../api/client';
+import { client, dataOf, type Schemas } from '../../api/client';
 import {
   connectorsQuery,
   createEval,
@@ -15,14 +15,14 @@ import { EditorFrame } from '../../editing/EditorFrame';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { tell } from '../../parts/tell';
+import { notify } from '../../parts/notifications';
 
 type Stored = Schemas['StoredEval'];
 type Draft = Omit<Stored, keyof StoredFields>;
 
-const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: 1 };
+const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: null };
 const SHELF = {
-  read: (id: string) => answered(client.GET('/api/evals/{id}', { params: { path: { id } } })),
+  read: (id: string) => dataOf(client.GET('/api/evals/{id}', { params: { path: { id } } })),
   create: createEval,
   update: updateEval,
 };
@@ -33,7 +33,7 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
   const connectors = useQuery(connectorsQuery);
   const editor = useEditor<Draft, Stored>(SHELF, evaluation, BLANK, (saved) => {
     void invalidate(['evals'], ['stats']);
-    tell(`Saved "${saved.name}"`);
+    notify(`Saved "${saved.name}"`);
     void navigate({ to: '/evals/$evalId', params: { evalId: saved.id }, ignoreBlocker: true });
   });
   const { draft, change, problems } = editor;
@@ -71,13 +71,14 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
         />
         <NumberInput
           label="Repetitions"
-          description="How often each combination runs; several tell luck from skill"
+          description="How often each combination runs; several show what is flaky. Empty: the project's default"
+          placeholder="project default"
           min={1}
           max={10_000}
           maw={240}
-          value={draft.repetitions}
+          value={draft.repetitions ?? ''}
           error={at(problems, 'repetitions')}
-          onChange={(value) => change({ repetitions: Number(value) || 1 })}
+          onChange={(value) => change({ repetitions: Number(value) || null })}
         />
       </Section>
     </EditorFrame>

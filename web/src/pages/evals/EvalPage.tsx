@@ -27,13 +27,14 @@ const route = getRouteApi('/evals/$evalId');
 
 export default function EvalPage() {
   const { evalId } = route.useParams();
-  const found = useQuery(evalQuery(evalId));
-  if (found.error) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
-  if (!found.data) return <Loading />;
+  const evaluation = useQuery(evalQuery(evalId));
+  if (evaluation.error)
+    return <ErrorState error={evaluation.error} onRetry={() => void evaluation.refetch()} />;
+  if (!evaluation.data) return <Loading />;
   return (
     <>
       <PageTitle
-        title={found.data.name}
+        title={evaluation.data.name}
         above={[
           <PageLink key="all" to="/evals">
             Evals
@@ -49,12 +50,12 @@ export default function EvalPage() {
             >
               Edit
             </LinkButton>
-            <RunButton evaluation={found.data} />
+            <RunButton evaluation={evaluation.data} />
           </>
         }
       />
       <Stack>
-        <Parts evaluation={found.data} />
+        <Parts evaluation={evaluation.data} />
         <History evalId={evalId} />
       </Stack>
     </>
@@ -84,7 +85,7 @@ function Parts({ evaluation }: { evaluation: Schemas['StoredEval'] }) {
           ))}
         </Group>
         <Text size="xs" c="dimmed" mt={4}>
-          Repetitions: {evaluation.repetitions}
+          Repetitions: {evaluation.repetitions ?? 'project default'}
         </Text>
       </Block>
     </SimpleGrid>
@@ -105,7 +106,7 @@ function History({ evalId }: { evalId: string }) {
   if (executions.data.items.length === 0) {
     return (
       <EmptyState icon={IconPlayerPlay} title="Not run yet">
-        Press Run: every scenario is played against every connector, and what comes of it stands here.
+        Press Run: every scenario runs against every connector, and the results appear here.
       </EmptyState>
     );
   }

@@ -11,7 +11,7 @@ import { Loading } from '../../parts/Loading';
 import { LinkButton, PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 import { RunButton } from './RunButton';
 
 export default function EvalsPage() {
@@ -93,7 +93,7 @@ function EvalsTable({ evals, newest }: Props) {
                 <Table.Td visibleFrom="sm">
                   {last && (
                     <PageLink to="/executions/$executionId" params={{ executionId: last.id }}>
-                      <When at={last.createdAt} c="inherit" />
+                      <RelativeTime at={last.createdAt} c="inherit" />
                     </PageLink>
                   )}
                 </Table.Td>

@@ -3,12 +3,12 @@ import { Group, Table, Text, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { matrixQuery } from '../../api/queries';
+import { countsText } from '../../parts/CountsBar';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { ago } from '../../parts/numbers';
-import { LOOKS } from '../../parts/OutcomeBadge';
-import { cellStanding, cellWords } from './cells';
+import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
 import classes from './Evals.module.css';
 
 export function Matrix({ evalId }: { evalId: string }) {
@@ -64,7 +64,7 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
       </Text>
     );
   }
-  const { icon: Shown, color, word } = LOOKS[cellStanding(cell.counts)];
+  const { icon: OutcomeIcon, color, word } = OUTCOME_STYLES[cell.counts.standing];
   return (
     <PageLink
       to="/executions/$executionId"
@@ -72,10 +72,10 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
       search={{ scenario: scenarioId ?? undefined }}
       c="inherit"
       size="xs"
-      title={cellWords(cell.counts)}
+      title={countsText(cell.counts)}
     >
       <Group gap={4} justify="center" wrap="nowrap" component="span">
-        <Shown size={16} color={`var(--mantine-color-${color}-6)`} aria-hidden />
+        <OutcomeIcon size={16} color={`var(--mantine-color-${color}-6)`} aria-hidden />
         {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total}`}
         <VisuallyHidden>{word}</VisuallyHidden>
       </Group>

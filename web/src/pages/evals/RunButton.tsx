@@ -6,19 +6,19 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { invalidate, startExecution } from '../../api/queries';
+import { notifyProblem } from '../../parts/notifications';
 import { plural } from '../../parts/numbers';
-import { tellProblem } from '../../parts/tell';
 
 type Eval = Schemas['StoredEval'];
 
 export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' | 'sm' }) {
-  const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions);
+  const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions ?? '');
   const navigate = useNavigate();
   const start = useMutation({
     mutationFn: () =>
       startExecution({
         evalId: evaluation.id,
-        repetitions: Number(repetitions) || 1,
+        repetitions: Number(repetitions) || null,
         trigger: 'web',
         labels: {},
       }),
@@ -26,7 +26,7 @@ export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' 
       await invalidate(['executions', 'list'], ['stats']);
       await navigate({ to: '/executions/$executionId', params: { executionId: execution.id } });
     },
-    onError: tellProblem,
+    onError: notifyProblem,
   });
   return (
     <Popover position="bottom-end" withArrow trapFocus returnFocus>

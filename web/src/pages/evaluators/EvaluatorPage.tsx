@@ -12,7 +12,7 @@ import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
 import { PageMissing } from '../../shell/PageStates';
-import { type ConfigRow, configRows, exampleConfig } from './describe';
+import { type ConfigRow, configRows, exampleConfig } from './configRows';
 
 const route = getRouteApi('/evaluators/$type');
 
@@ -21,11 +21,11 @@ export default function EvaluatorPage() {
   const types = useQuery(evaluatorTypesQuery);
   if (types.error) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
   if (!types.data) return <Loading />;
-  const found = types.data.find((one) => one.type === type);
-  return found ? <Described type={found} /> : <PageMissing />;
+  const definition = types.data.find((one) => one.type === type);
+  return definition ? <EvaluatorDescription type={definition} /> : <PageMissing />;
 }
 
-function Described({ type }: { type: Schemas['EvaluatorType'] }) {
+function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
   const rows = configRows(type.configSchema);
   const config = exampleConfig(type.configSchema);
   const entry = Object.keys(config).length > 0 ? { type: type.type, config } : { type: type.type };

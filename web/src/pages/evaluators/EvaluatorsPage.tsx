@@ -10,15 +10,15 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
-import { useAddress } from '../../parts/useAddress';
+import { useSearchParam } from '../../parts/useSearchParam';
 import classes from './Evaluators.module.css';
 
 type Type = Schemas['EvaluatorType'];
 
 export default function EvaluatorsPage() {
   const types = useQuery(evaluatorTypesQuery);
-  const [search, setSearch] = useAddress('text');
-  const found = (types.data ?? []).filter((one) =>
+  const [search, setSearch] = useSearchParam('text');
+  const matching = (types.data ?? []).filter((one) =>
     matches(search, `${one.label} ${one.type} ${one.description}`),
   );
   return (
@@ -35,10 +35,10 @@ export default function EvaluatorsPage() {
       />
       {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
       {types.isPending && <Loading />}
-      {types.data && found.length === 0 && <Text c="dimmed">Nothing matches "{search}".</Text>}
+      {types.data && matching.length === 0 && <Text c="dimmed">Nothing matches "{search}".</Text>}
       <Stack gap="xl">
-        <Kind title="Assertions" hint="Decide whether a run passes." types={found} kind="assertion" />
-        <Kind title="Metrics" hint="Only measure; they never fail a run." types={found} kind="metric" />
+        <Kind title="Assertions" hint="Decide whether a run passes." types={matching} kind="assertion" />
+        <Kind title="Metrics" hint="Only measure; they never fail a run." types={matching} kind="metric" />
       </Stack>
     </>
   );
@@ -47,8 +47,8 @@ export default function EvaluatorsPage() {
 type KindProps = { title: string; hint: string; types: Type[]; kind: Type['kind'] };
 
 function Kind({ title, hint, types, kind }: KindProps) {
-  const shown = types.filter((one) => one.kind === kind);
-  if (shown.length === 0) return null;
+  const ofKind = types.filter((one) => one.kind === kind);
+  if (ofKind.length === 0) return null;
   return (
     <section aria-label={title}>
       <Title order={2}>{title}</Title>
@@ -56,7 +56,7 @@ function Kind({ title, hint, types, kind }: KindProps) {
         {hint}
       </Text>
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
-        {shown.map((one) => (
+        {ofKind.map((one) => (
           <TypeCard key={one.type} type={one} />
         ))}
       </SimpleGrid>

@@ -7,31 +7,35 @@ import { useNavigate } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
 import { cancelExecution, deleteExecution, invalidate, retryExecution } from '../../api/queries';
 import { ConfirmDelete } from '../../parts/ConfirmDelete';
+import { notify, notifyProblem } from '../../parts/notifications';
 import { count, plural } from '../../parts/numbers';
-import { tell, tellProblem } from '../../parts/tell';
-import type { Counts } from './runs';
 
-export function Actions({ execution, counts }: { execution: Schemas['Execution']; counts: Counts }) {
-  const [asking, ask] = useDisclosure();
+interface Props {
+  execution: Schemas['Execution'];
+  counts: Schemas['Counts'];
+}
+
+export function Actions({ execution, counts }: Props) {
+  const [confirming, confirmation] = useDisclosure();
   const navigate = useNavigate();
   const changed = () => invalidate(['executions'], ['runs', 'execution', execution.id], ['stats']);
   const retry = useMutation({
     mutationFn: () => retryExecution(execution.id),
     onSuccess: async ({ count: number }) => {
-      tell(`${plural(number, 'run')} queued again`);
+      notify(`${plural(number, 'run')} queued again`);
       await changed();
     },
-    onError: tellProblem,
+    onError: notifyProblem,
   });
   const cancel = useMutation({
     mutationFn: () => cancelExecution(execution.id),
     onSuccess: async ({ count: number }) => {
-      tell(`${plural(number, 'run')} cancelled`);
+      notify(`${plural(number, 'run')} cancelled`);
       await changed();
     },
-    onError: tellProblem,
+    onError: notifyProblem,
   });
-  const waiting = counts.queued + counts.running > 0;
+  const waiting = counts.finished < counts.total;
   return (
     <>
       {counts.errored > 0 && (
@@ -55,18 +59,22 @@ export function Actions({ execution, counts }: { execution: Schemas['Execution']
         </Button>
       )}
       {!waiting && (
-        <Button variant="default" leftSection={<IconTrash size={16} aria-hidden />} onClick={ask.open}>
+        <Button
+          variant="default"
+          leftSection={<IconTrash size={16} aria-hidden />}
+          onClick={confirmation.open}
+        >
           Delete
         </Button>
       )}
       <ConfirmDelete
-        opened={asking}
-        onClose={ask.close}
+        opened={confirming}
+        onClose={confirmation.close}
         what="this execution"
         consequence={`Its ${plural(counts.total, 'run')} and everything said in them are deleted too. This cannot be undone.`}
         onDelete={() => deleteExecution(execution.id)}
         onDeleted={() => {
-          tell('Deleted');
+          notify('Deleted');
           void invalidate(['executions', 'list'], ['stats']);
           void navigate({ to: '/executions' });
         }}

@@ -11,30 +11,34 @@ import { PageTitle } from '../../parts/PageTitle';
 import { Actions } from './Actions';
 import { Filters } from './Filters';
 import { RunsTable } from './RunsTable';
-import { chosen, type Run, sameThing, type Wanted } from './runs';
+import { filteredRuns, type Run, type RunFilter } from './runs';
 import { Summary } from './Summary';
 import { useExecution } from './useExecution';
 
 const route = getRouteApi('/executions/$executionId');
 const NONE: Run[] = [];
+const NO_SUBJECTS = new Set<string>();
 
 export default function ExecutionPage() {
   const { executionId } = route.useParams();
-  const wanted = route.useSearch();
+  const filter = route.useSearch();
   const navigate = useNavigate({ from: '/executions/$executionId' });
-  const { execution, runs, counts, flaky } = useExecution(executionId);
-  const found = useMemo(() => chosen(runs.data ?? [], wanted, flaky), [runs.data, wanted, flaky]);
-  // Counters and filters answer at once; the rows follow as there is time.
-  const shown = useDeferredValue(found, NONE);
-  const flakyRuns = useMemo(
-    () => (flaky.size > 0 ? (runs.data ?? []).filter((run) => flaky.has(sameThing(run))).length : 0),
-    [runs.data, flaky],
+  const { execution, runs, summary, flaky } = useExecution(executionId);
+  // Thousands of rows are not filtered again for subjects that are not asked for.
+  const included = filter.show === 'flaky' ? flaky : NO_SUBJECTS;
+  const matching = useMemo(
+    () => filteredRuns(runs.data ?? NONE, filter, included),
+    [runs.data, filter, included],
   );
+  // Counters and filters answer at once; the rows follow as there is time.
+  const rows = useDeferredValue(matching, NONE);
 
-  const error = execution.error ?? runs.error;
-  if (error && !execution.data) return <ErrorState error={error} onRetry={() => void execution.refetch()} />;
-  if (!execution.data || !counts) return <Loading rows={10} />;
-  const change = (next: Wanted) =>
+  const error = execution.error ?? summary.error ?? runs.error;
+  if (error && !(execution.data && summary.data))
+    return <ErrorState error={error} onRetry={() => void execution.refetch()} />;
+  if (!execution.data || !summary.data) return <Loading rows={10} />;
+  const { counts } = summary.data;
+  const change = (next: RunFilter) =>
     void navigate({ search: { ...next, show: next.show === 'all' ? undefined : next.show }, replace: true });
   return (
     <>
@@ -55,11 +59,11 @@ export default function ExecutionPage() {
         beside={<OutcomeBadge standing={standingOfExecution({ ...execution.data, counts })} size="lg" />}
         actions={<Actions execution={execution.data} counts={counts} />}
       />
-      <Summary execution={execution.data} counts={counts} runs={runs.data ?? []} />
-      <Filters wanted={wanted} counts={counts} flakyRuns={flakyRuns} onChange={change} />
+      <Summary execution={execution.data} summary={summary.data} />
+      <Filters filter={filter} summary={summary.data} onChange={change} />
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}
-      {runs.isPending ? <Loading rows={10} /> : <RunsTable runs={shown} flaky={flaky} />}
-      {runs.data && found.length === 0 && (
+      {runs.isPending ? <Loading rows={10} /> : <RunsTable runs={rows} flaky={flaky} />}
+      {runs.data && matching.length === 0 && (
         <Text size="sm" c="dimmed" mt="xs" role="status">
           {runs.data.length === 0
             ? 'This execution has no runs.'

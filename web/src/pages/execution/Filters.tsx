@@ -2,10 +2,10 @@
 import { Chip, Group, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { count } from '../../parts/numbers';
-import { SHOWN, type Shown } from '../../router';
-import type { Counts, Wanted } from './runs';
+import { RUN_CHOICES, type RunChoice } from '../../router';
+import type { RunFilter, Summary } from './runs';
 
-const WORDS: Record<Shown, string> = {
+const WORDS: Record<RunChoice, string> = {
   all: 'All',
   pass: 'Pass',
   fail: 'Fail',
@@ -15,31 +15,31 @@ const WORDS: Record<Shown, string> = {
 };
 
 interface Props {
-  wanted: Wanted;
-  counts: Counts;
-  flakyRuns: number;
-  onChange: (wanted: Wanted) => void;
+  filter: RunFilter;
+  summary: Summary;
+  onChange: (filter: RunFilter) => void;
 }
 
-export function Filters({ wanted, counts, flakyRuns, onChange }: Props) {
-  const numbers: Record<Shown, number> = {
+export function Filters({ filter, summary, onChange }: Props) {
+  const { counts } = summary;
+  const numbers: Record<RunChoice, number> = {
     all: counts.total,
     pass: counts.passed,
     fail: counts.failed,
     error: counts.errored,
-    flaky: flakyRuns,
+    flaky: summary.flakyRuns,
     waiting: counts.queued + counts.running,
   };
   return (
     <Group gap="xs" mb="sm">
       <Chip.Group
-        value={wanted.show ?? 'all'}
-        onChange={(show) => onChange({ ...wanted, show: show as Shown })}
+        value={filter.show ?? 'all'}
+        onChange={(show) => onChange({ ...filter, show: show as RunChoice })}
       >
         <Group gap={6} role="group" aria-label="Show runs by outcome">
-          {SHOWN.map((shown) => (
-            <Chip key={shown} value={shown} size="xs" variant="outline">
-              {WORDS[shown]} {count(numbers[shown])}
+          {RUN_CHOICES.map((choice) => (
+            <Chip key={choice} value={choice} size="xs" variant="outline">
+              {WORDS[choice]} {count(numbers[choice])}
             </Chip>
           ))}
         </Group>
@@ -49,11 +49,11 @@ export function Filters({ wanted, counts, flakyRuns, onChange }: Props) {
         placeholder="Scenario, connector, reason"
         size="xs"
         leftSection={<IconSearch size={14} aria-hidden />}
-        value={wanted.text ?? ''}
-        onChange={(event) => onChange({ ...wanted, text: event.currentTarget.value || undefined })}
+        value={filter.text ?? ''}
+        onChange={(event) => onChange({ ...filter, text: event.currentTarget.value || undefined })}
       />
-      {wanted.scenario && (
-        <Chip checked size="xs" onChange={() => onChange({ ...wanted, scenario: undefined })}>
+      {filter.scenario && (
+        <Chip checked size="xs" onChange={() => onChange({ ...filter, scenario: undefined })}>
           One scenario only
         </Chip>
       )}

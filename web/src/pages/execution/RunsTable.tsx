@@ -17,7 +17,7 @@ import { duration, measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
 import classes from './Execution.module.css';
-import { type Run, sameThing } from './runs';
+import { type Run, subjectKey } from './runs';
 
 const ROW = 37;
 const features = tableFeatures({
@@ -93,7 +93,7 @@ export const RunsTable = memo(function RunsTable({ runs, flaky }: TableProps) {
                   run={run}
                   place={item.index}
                   top={item.start}
-                  flaky={flaky.has(sameThing(run))}
+                  flaky={flaky.has(subjectKey(run))}
                 />
               )
             );

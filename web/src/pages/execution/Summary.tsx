@@ -1,39 +1,60 @@
 // An execution in figures: progress, rates with what they rest on, time and where it came from.
-import { Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Box, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client';
 import { CountsBar } from '../../parts/CountsBar';
-import { compact, count, duration } from '../../parts/numbers';
+import { compact, count, duration, plural } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
-import { When } from '../../parts/When';
-import { rateOf } from './rates';
-import type { Counts, Run } from './runs';
+import { RelativeTime } from '../../parts/RelativeTime';
+import type { Summary as Figures } from './runs';
 
 type Execution = Schemas['Execution'];
 
-export function Summary({ execution, counts, runs }: { execution: Execution; counts: Counts; runs: Run[] }) {
-  const done = counts.total - counts.queued - counts.running;
+export function Summary({ execution, summary }: { execution: Execution; summary: Figures }) {
+  const { counts } = summary;
   return (
     <Paper withBorder p="sm" mb="sm">
       <Stack gap="xs">
         <Group justify="space-between" gap="xs">
           <Text size="sm" role="status">
-            {count(done)} of {count(counts.total)} runs done
+            {count(counts.finished)} of {count(counts.total)} runs done
           </Text>
           <Origin execution={execution} />
         </Group>
         <CountsBar counts={counts} size="lg" />
         <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="xs">
           <Figure label="Passed of scored">
-            <Rate rate={rateOf(counts.passed - counts.unasserted, counts.failed)} />
+            <Rate rate={summary.passRateOfScored} />
           </Figure>
           <Figure label="Passed of attempted">
-            <Rate rate={rateOf(counts.passed - counts.unasserted, counts.failed + counts.errored)} />
+            <Rate rate={summary.passRateOfAttempted} />
           </Figure>
-          <Figure label="Time">{took(execution)}</Figure>
+          <Figure label="Time">{timeTaken(execution)}</Figure>
           <Figure label="Tokens">
-            <Tokens runs={runs} />
+            <Tokens summary={summary} />
           </Figure>
+          {counts.errored > 0 && (
+            <Figure label="Errors by fault">
+              {Object.entries(summary.errorsByFault)
+                .map(([fault, number]) => `${count(number)} ${fault}`)
+                .join(', ')}
+            </Figure>
+          )}
+          {summary.flaky.length > 0 && (
+            <Figure label="Flaky">
+              <Subjects
+                rows={summary.flaky.map((one) => [
+                  one.subject,
+                  `${count(one.passed)} passed, ${count(one.failed)} failed`,
+                ])}
+              />
+            </Figure>
+          )}
+          {counts.total > 1 && summary.slowest.length > 0 && (
+            <Figure label="Slowest">
+              <Subjects rows={summary.slowest.map((one) => [one.subject, duration(one.latencyMs)])} />
+            </Figure>
+          )}
         </SimpleGrid>
       </Stack>
     </Paper>
@@ -42,24 +63,53 @@ export function Summary({ execution, counts, runs }: { execution: Execution; cou
 
 function Figure({ label, children }: { label: string; children: ReactNode }) {
   return (
-    <div>
+    <Box role="group" aria-label={label}>
       <Text size="xs" c="dimmed">
         {label}
       </Text>
       <Text size="sm" component="div">
         {children}
       </Text>
-    </div>
+    </Box>
   );
 }
 
-function Tokens({ runs }: { runs: Run[] }) {
-  const known = runs.filter((run) => run.totalTokens !== null);
-  if (known.length === 0) return <>not reported</>;
-  return <>{compact(known.reduce((sum, run) => sum + (run.totalTokens ?? 0), 0))}</>;
+function Tokens({ summary }: { summary: Figures }) {
+  if (summary.tokens === null) return <>not reported</>;
+  return (
+    <>
+      {compact(summary.tokens)}{' '}
+      <Text span size="xs" c="dimmed">
+        by {count(summary.runsWithTokens)} of {plural(summary.counts.total, 'run')}
+      </Text>
+    </>
+  );
 }
 
-function took({ startedAt, completedAt }: Execution): string {
+const MOST_SUBJECTS = 3;
+
+/** The first few subjects, each with its figure. */
+function Subjects({ rows }: { rows: [subject: string, figure: string][] }) {
+  return (
+    <>
+      {rows.slice(0, MOST_SUBJECTS).map(([subject, figure]) => (
+        <Text key={subject} size="xs" lineClamp={2} title={subject}>
+          {subject}{' '}
+          <Text span inherit c="dimmed">
+            {figure}
+          </Text>
+        </Text>
+      ))}
+      {rows.length > MOST_SUBJECTS && (
+        <Text size="xs" c="dimmed">
+          and {count(rows.length - MOST_SUBJECTS)} more
+        </Text>
+      )}
+    </>
+  );
+}
+
+function timeTaken({ startedAt, completedAt }: Execution): string {
   if (!startedAt) return 'not started';
   if (!completedAt) return 'under way';
   return duration(Date.parse(completedAt) - Date.parse(startedAt));
@@ -67,12 +117,10 @@ function took({ startedAt, completedAt }: Execution): string {
 
 function Origin({ execution }: { execution: Execution }) {
   const labels = Object.entries(execution.labels).map(([name, value]) => `${name} ${String(value)}`);
-  const told = [execution.trigger && `started by ${execution.trigger}`, ...labels]
-    .filter(Boolean)
-    .join(' · ');
+  const parts = [execution.trigger && `started by ${execution.trigger}`, ...labels].filter(Boolean);
   return (
     <Text size="sm" c="dimmed" component="div">
-      {told} <When at={execution.createdAt} />
+      {parts.join(' · ')} <RelativeTime at={execution.createdAt} />
     </Text>
   );
 }

@@ -1,16 +1,17 @@
-// An execution with its runs, live.
+// An execution with its runs and its figures, live.
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import { type LiveEvent, useEvents } from '../../api/events';
-import { patchedAll } from '../../api/live';
-import { executionQuery, queryClient } from '../../api/queries';
-import { countsOf, executionRunsQuery, flakyThings } from './runs';
+import { executionQuery, executionSummaryQuery, queryClient } from '../../api/queries';
+import { patchedAll } from '../../api/updates';
+import { executionRunsQuery, subjectKey } from './runs';
 
 const OVER = new Set(['execution.completed', 'execution.cancelled']);
 
 export function useExecution(id: string) {
   const execution = useQuery(executionQuery(id));
   const runs = useQuery(executionRunsQuery(id));
+  const summary = useQuery(executionSummaryQuery(id));
 
   const listen = useCallback(
     (events: LiveEvent[]) => {
@@ -18,17 +19,14 @@ export function useExecution(id: string) {
       if (own.length === 0) return;
       const { queryKey } = executionRunsQuery(id);
       queryClient.setQueryData(queryKey, (before) => before && patchedAll(before, own));
-      // Events tell the outcome; tokens and errors in full are read once at the end.
+      // Events tell the outcome; errors in full are read once at the end.
       if (own.some((event) => OVER.has(event.kind))) void queryClient.invalidateQueries({ queryKey });
     },
     [id],
   );
   useEvents(listen);
 
-  const counts = useMemo(
-    () => (runs.data ? countsOf(runs.data) : execution.data?.counts),
-    [runs.data, execution.data],
-  );
-  const flaky = useMemo(() => flakyThings(runs.data ?? []), [runs.data]);
-  return { execution, runs, counts, flaky };
+  const subjects = summary.data?.flaky;
+  const flaky = useMemo(() => new Set(subjects?.map(subjectKey)), [subjects]);
+  return { execution, runs, summary, flaky };
 }

@@ -2,7 +2,7 @@
 import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { answered, client } from '../../api/client';
+import { client, dataOf } from '../../api/client';
 import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
 import { ExecutionsTable } from '../../parts/ExecutionsTable';
@@ -15,7 +15,7 @@ export default function ExecutionsPage() {
     queryKey: ['executions', 'list', 'all'],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam: cursor }) =>
-      answered(client.GET('/api/executions', { params: { query: { cursor, limit: 50 } } })),
+      dataOf(client.GET('/api/executions', { params: { query: { cursor, limit: 50 } } })),
     getNextPageParam: (page) => page.cursor ?? undefined,
   });
   const all = executions.data?.pages.flatMap((page) => page.items);
@@ -27,10 +27,10 @@ export default function ExecutionsPage() {
       {all?.length === 0 && (
         <EmptyState
           icon={IconPlayerPlay}
-          title="Nothing was executed yet"
+          title="No executions yet"
           actions={<LinkButton to="/evals">Go to the evals</LinkButton>}
         >
-          An execution is one press of the button on an eval. Open an eval and run it.
+          An execution is one run of an eval. Open an eval and press Run.
         </EmptyState>
       )}
       {all && all.length > 0 && <ExecutionsTable executions={all} />}

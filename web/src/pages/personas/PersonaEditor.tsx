@@ -1,14 +1,14 @@
 // Editing a persona: who the simulated user is.
 import { Textarea, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { answered, client, type Schemas } from '../../api/client';
+import { client, dataOf, type Schemas } from '../../api/client';
 import { createPersona, deletePersona, invalidate, updatePersona } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { tell } from '../../parts/tell';
+import { notify } from '../../parts/notifications';
 import { PromptPreview } from './PromptPreview';
 
 type Stored = Schemas['StoredPersona'];
@@ -23,7 +23,7 @@ const BLANK: Draft = {
   wants: null,
 };
 const SHELF = {
-  read: (id: string) => answered(client.GET('/api/personas/{id}', { params: { path: { id } } })),
+  read: (id: string) => dataOf(client.GET('/api/personas/{id}', { params: { path: { id } } })),
   create: createPersona,
   update: updatePersona,
 };
@@ -32,7 +32,7 @@ export function PersonaEditor({ persona }: { persona?: Stored }) {
   const navigate = useNavigate();
   const editor = useEditor<Draft, Stored>(SHELF, persona, BLANK, (saved, isNew) => {
     void invalidate(['personas']);
-    tell(`Saved "${saved.name}"`);
+    notify(`Saved "${saved.name}"`);
     if (isNew)
       void navigate({ to: '/personas/$personaId', params: { personaId: saved.id }, ignoreBlocker: true });
   });

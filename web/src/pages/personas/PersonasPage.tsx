@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { personasQuery } from '../../api/queries';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 
 export default function PersonasPage() {
   const personas = useQuery(personasQuery);
@@ -32,7 +32,7 @@ export default function PersonasPage() {
             </Text>
           </Table.Td>
           <Table.Td>
-            <When at={persona.updatedAt} />
+            <RelativeTime at={persona.updatedAt} />
           </Table.Td>
         </>
       )}

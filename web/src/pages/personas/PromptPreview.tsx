@@ -2,7 +2,7 @@
 import { Select, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { answered, client, type Schemas } from '../../api/client';
+import { client, dataOf, type Schemas } from '../../api/client';
 import { scenariosQuery } from '../../api/queries';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
@@ -13,7 +13,7 @@ const promptQuery = (id: string, persona: Schemas['StoredPersona']) =>
   queryOptions({
     queryKey: ['scenarios', id, 'prompt', persona.id, persona.version],
     queryFn: () =>
-      answered(
+      dataOf(
         client.GET('/api/scenarios/{id}/prompt', {
           params: { path: { id }, query: { personaId: persona.id } },
         }),

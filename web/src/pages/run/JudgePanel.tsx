@@ -2,13 +2,13 @@
 import { Group, Paper, Text, Title } from '@mantine/core';
 import { percent } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
-import { Evidence } from './Evidence';
+import { JudgeQuotes } from './JudgeQuotes';
 import classes from './Run.module.css';
 import { quotesOf, type Result, type Run } from './results';
 
 export function JudgePanel({ run, results }: { run: Run; results: Result[] }) {
-  const found = run.output?.evaluation;
-  if (!found) return null;
+  const judgement = run.output?.evaluation;
+  if (!judgement) return null;
   const judge = results.find((result) => result.type === 'llm-judge' && result.name === 'criteria');
   return (
     <Paper withBorder p="xs">
@@ -16,24 +16,24 @@ export function JudgePanel({ run, results }: { run: Run; results: Result[] }) {
         <Title order={2} size="h4">
           Judge
         </Title>
-        {found.confidence !== null && found.confidence !== undefined && (
+        {judgement.confidence !== null && judgement.confidence !== undefined && (
           <Text size="xs" c="dimmed">
-            {percent(found.confidence)} sure
+            {percent(judgement.confidence)} sure
           </Text>
         )}
       </Group>
       <Group gap="xs" mb={6}>
         <OutcomeBadge
-          standing={found.successMet ? 'pass' : 'fail'}
-          label={found.successMet ? 'Success criteria met' : 'Success criteria not met'}
+          standing={judgement.successMet ? 'pass' : 'fail'}
+          label={judgement.successMet ? 'Success criteria met' : 'Success criteria not met'}
           size="sm"
         />
-        {found.failureMet && <OutcomeBadge standing="fail" label="Failure criteria met" size="sm" />}
+        {judgement.failureMet && <OutcomeBadge standing="fail" label="Failure criteria met" size="sm" />}
       </Group>
       <Text size="sm" className={classes.reason} mb="xs">
-        {found.reasoning}
+        {judgement.reasoning}
       </Text>
-      {judge && <Evidence quotes={quotesOf(judge)} />}
+      {judge && <JudgeQuotes quotes={quotesOf(judge)} />}
     </Paper>
   );
 }

@@ -3,7 +3,7 @@ import { Anchor, Button, Code, Typography } from '@mantine/core';
 import { memo, useMemo, useState } from 'react';
 import ReactMarkdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
-import { markQuotes } from './highlight';
+import { markQuotes } from './quoteMarks';
 import classes from './Run.module.css';
 
 /** Longer texts are shown as they are: formatting them would make the page wait. */
@@ -34,7 +34,7 @@ export const Markdown = memo(function Markdown({ text, quotes }: Props) {
   const rehype = useMemo(() => (quotes.length > 0 ? [markQuotes(quotes)] : []), [quotes]);
   if (text.length > LONGEST) return <LongText text={text} />;
   return (
-    <Typography className={classes.said}>
+    <Typography className={classes.markdown}>
       <ReactMarkdown remarkPlugins={PLUGINS} rehypePlugins={rehype} components={COMPONENTS}>
         {text}
       </ReactMarkdown>
@@ -43,15 +43,15 @@ export const Markdown = memo(function Markdown({ text, quotes }: Props) {
 });
 
 export function LongText({ text, step = LONGEST }: { text: string; step?: number }) {
-  const [shown, setShown] = useState(step);
+  const [length, setLength] = useState(step);
   return (
     <>
       <Code block className={classes.long}>
-        {text.slice(0, shown)}
+        {text.slice(0, length)}
       </Code>
-      {shown < text.length && (
-        <Button size="compact-xs" variant="subtle" onClick={() => setShown(shown + 5 * step)}>
-          Show more ({(text.length - shown).toLocaleString('en')} characters left)
+      {length < text.length && (
+        <Button size="compact-xs" variant="subtle" onClick={() => setLength(length + 5 * step)}>
+          Show more ({(text.length - length).toLocaleString('en')} characters left)
         </Button>
       )}
     </>

@@ -7,7 +7,7 @@ import classes from './Run.module.css';
 import { type Turn, tokensOf } from './results';
 import { type Message, type MessageRow, readable, textOf } from './transcript';
 
-const WHO = {
+const ROLES = {
   user: { name: 'User', icon: IconUser },
   assistant: { name: 'Agent', icon: IconRobot },
   tool: { name: 'Tool', icon: IconTool },
@@ -22,16 +22,19 @@ interface Props {
 
 export const MessageView = memo(function MessageView({ row, detail, quotes }: Props) {
   const { message } = row;
-  const { name, icon: Who } = WHO[message.role as keyof typeof WHO] ?? { name: message.role, icon: IconUser };
+  const { name, icon: RoleIcon } = ROLES[message.role as keyof typeof ROLES] ?? {
+    name: message.role,
+    icon: IconUser,
+  };
   const text = textOf(message);
   return (
     <article className={classes.message} data-role={message.role}>
       <div className={classes.who}>
-        <Who size={14} stroke={1.8} aria-hidden />
+        <RoleIcon size={14} stroke={1.8} aria-hidden />
         <b>{message.name ? `${name} (${message.name})` : name}</b>
         {row.last && detail && <Cost detail={detail} />}
       </div>
-      {text && <Said role={message.role} text={text} quotes={quotes} />}
+      {text && <MessageText role={message.role} text={text} quotes={quotes} />}
       {(message.tool_calls ?? []).map((call, place) => (
         <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
       ))}
@@ -40,7 +43,7 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
   );
 });
 
-function Said({ role, text, quotes }: { role: string; text: string; quotes: string[] }) {
+function MessageText({ role, text, quotes }: { role: string; text: string; quotes: string[] }) {
   return role === 'tool' ? <LongText text={readable(text)} /> : <Markdown text={text} quotes={quotes} />;
 }
 
@@ -60,20 +63,20 @@ type Call = NonNullable<Message['tool_calls']>[number];
 
 function ToolCallView({ call, answer }: { call: Call; answer?: Message }) {
   const [opened, setOpened] = useState(false);
-  const asked = String(call.function.arguments ?? '');
+  const callArguments = String(call.function.arguments ?? '');
   return (
     <details className={classes.tool} onToggle={(event) => setOpened(event.currentTarget.open)}>
       <summary>
         <IconTool size={13} aria-hidden /> <code>{call.function.name}</code>{' '}
         <span className={classes.quiet}>
-          {shortened(asked)}
+          {shortened(callArguments)}
           {!answer && ' (no result)'}
         </span>
       </summary>
       {opened && (
         <>
           <div className={classes.quiet}>Arguments</div>
-          <LongText text={readable(asked)} step={5_000} />
+          <LongText text={readable(callArguments)} step={5_000} />
           {answer && (
             <>
               <div className={classes.quiet}>Result</div>

@@ -4,7 +4,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { Fragment, useEffect, useRef } from 'react';
 import { measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
-import { Evidence } from './Evidence';
+import { JudgeQuotes } from './JudgeQuotes';
 import classes from './Run.module.css';
 import {
   assertionsOf,
@@ -24,11 +24,11 @@ interface Props {
 }
 
 export function AssertionsTable({ results, opened, onToggle }: Props) {
-  const shown = assertionsOf(results);
-  if (shown.length === 0) return null;
+  const assertions = assertionsOf(results);
+  if (assertions.length === 0) return null;
   return (
     <ResultTable title="Assertions" columns={['Evaluator', 'Result', 'Score', 'Reason']}>
-      {shown.map((result) => (
+      {assertions.map((result) => (
         <ResultRow key={keyOf(result)} result={result} opened={opened.has(keyOf(result))} onToggle={onToggle}>
           <Table.Td>
             <OutcomeBadge standing={standingOfResult(result)} size="sm" />
@@ -41,11 +41,11 @@ export function AssertionsTable({ results, opened, onToggle }: Props) {
 }
 
 export function MetricsTable({ results, opened, onToggle }: Props) {
-  const shown = metricsOf(results);
-  if (shown.length === 0) return null;
+  const metrics = metricsOf(results);
+  if (metrics.length === 0) return null;
   return (
     <ResultTable title="Metrics" columns={['Metric', 'Value', 'Reason']}>
-      {shown.map((result) => (
+      {metrics.map((result) => (
         <ResultRow key={keyOf(result)} result={result} opened={opened.has(keyOf(result))} onToggle={onToggle}>
           <Table.Td className={classes.figures}>
             {result.error ? <OutcomeBadge standing="error" size="sm" /> : measure(result.value)}
@@ -133,7 +133,7 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
             <Text size="sm" className={classes.reason} mb="xs">
               {result.reason}
             </Text>
-            <Evidence quotes={quotesOf(result)} />
+            <JudgeQuotes quotes={quotesOf(result)} />
             <Code block className={classes.long} data-testid="metadata">
               {JSON.stringify(detailsOf(result), null, 2)}
             </Code>

@@ -4,12 +4,12 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { cancelRun, invalidate, retryRun } from '../../api/queries';
 import { PageLink } from '../../parts/links';
+import { notify, notifyProblem } from '../../parts/notifications';
 import { duration, measure, plural } from '../../parts/numbers';
-import { LOOKS, OutcomeBadge } from '../../parts/OutcomeBadge';
+import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
-import { tell, tellProblem } from '../../parts/tell';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 import classes from './Run.module.css';
 import { type Run, tokensOf } from './results';
 
@@ -68,7 +68,7 @@ function Facts({ run }: { run: Run }) {
       <Text size="sm" c="dimmed">
         {facts.join(' · ')}
       </Text>
-      {run.completedAt && <When at={run.completedAt} />}
+      {run.completedAt && <RelativeTime at={run.completedAt} />}
     </Group>
   );
 }
@@ -76,10 +76,10 @@ function Facts({ run }: { run: Run }) {
 function Reason({ run }: { run: Run }) {
   const { result } = run;
   if (!result || result.outcome === 'pass') return null;
-  const { color, icon: Shown, word } = LOOKS[result.outcome];
+  const { color, icon: OutcomeIcon, word } = OUTCOME_STYLES[result.outcome];
   const title = result.fault ? `${word}: fault of the ${result.fault}` : word;
   return (
-    <Alert variant="outline" color={color} icon={<Shown aria-hidden />} title={title} mb="md">
+    <Alert variant="outline" color={color} icon={<OutcomeIcon aria-hidden />} title={title} mb="md">
       <Text size="sm" className={classes.reason}>
         {run.error ?? result.reason}
       </Text>
@@ -100,16 +100,16 @@ function Actions({ run, attempts }: { run: Run; attempts: number }) {
   const retry = useMutation({
     mutationFn: () => retryRun(run.id),
     onSuccess: async () => {
-      tell('Queued again as a new attempt');
+      notify('Queued again as a new attempt');
       await navigate({ to: '/runs/$runId', params: { runId: run.id } });
       await changed();
     },
-    onError: tellProblem,
+    onError: notifyProblem,
   });
   const cancel = useMutation({
     mutationFn: () => cancelRun(run.id),
     onSuccess: changed,
-    onError: tellProblem,
+    onError: notifyProblem,
   });
   return (
     <>

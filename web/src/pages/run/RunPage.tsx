@@ -24,19 +24,19 @@ export default function RunPage() {
   const { attempt } = route.useSearch();
   const newest = useQuery(runQuery(runId));
   const chosen = useQuery({ ...runQuery(runId, attempt), enabled: attempt !== undefined });
-  const shown = attempt === undefined ? newest : chosen;
-  if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />;
-  if (!shown.data) return <Loading rows={10} />;
+  const query = attempt === undefined ? newest : chosen;
+  if (query.error) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  if (!query.data) return <Loading rows={10} />;
   return (
     <>
-      <RunHead run={shown.data} attempts={Math.max(newest.data?.attempt ?? 1, shown.data.attempt)} />
-      <RunLater key={`${runId} ${shown.data.attempt}`} run={shown.data} />
+      <RunHead run={query.data} attempts={Math.max(newest.data?.attempt ?? 1, query.data.attempt)} />
+      <DeferredRun key={`${runId} ${query.data.attempt}`} run={query.data} />
     </>
   );
 }
 
 /** The head is shown at once; a long conversation follows in small steps that leave the page responsive. */
-function RunLater({ run }: { run: Run }) {
+function DeferredRun({ run }: { run: Run }) {
   const later = useDeferredValue<Run | null>(run, null);
   return later ? <RunView run={later} /> : <Loading rows={8} />;
 }

@@ -1,11 +1,11 @@
 // The conversation as a chat. Only the rows in view are in the page, so that long ones open at once.
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useMemo, useRef } from 'react';
-import { LOOKS, OutcomeBadge } from '../../parts/OutcomeBadge';
-import { aimAt } from './aiming';
+import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { MessageView } from './MessageView';
 import classes from './Run.module.css';
 import { keyOf, type Result, standingOfResult, type Turn, titleOf } from './results';
+import { scrollToRow } from './rowScroll';
 import type { ChipsRow, Row, TurnRow } from './transcript';
 
 const HEADER = 64;
@@ -39,7 +39,7 @@ export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
   useEffect(() => {
     if (!goTo) return;
     const index = rows.findIndex((row) => row.kind === 'turn' && row.turn === goTo.turn);
-    if (index >= 0) return aimAt(list, index);
+    if (index >= 0) return scrollToRow(list, index);
   }, [goTo]);
 
   return (
@@ -105,7 +105,7 @@ function Chips({ row, onPick }: { row: ChipsRow; onPick: (result: Result) => voi
           <li key={keyOf(result)}>
             <button
               type="button"
-              title={`${LOOKS[standing].word}: ${result.reason}`}
+              title={`${OUTCOME_STYLES[standing].word}: ${result.reason}`}
               onClick={() => onPick(result)}
             >
               <OutcomeBadge standing={standing} label={titleOf(result)} size="sm" />

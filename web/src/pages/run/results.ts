@@ -2,11 +2,11 @@
 import type { Schemas } from '../../api/client';
 import type { Standing } from '../../parts/outcome';
 
-type Whole = Schemas['EvaluatorResultJson'];
+type Whole = Schemas['Finding'];
 // Parts that do not apply are left out of a result.
 export type Result = Partial<Whole> & Pick<Whole, 'type' | 'label' | 'kind' | 'success' | 'reason'>;
-export type Turn = Schemas['TurnDetail'];
-export type Run = Schemas['RunDetail'];
+export type Turn = Schemas['Turn'];
+export type Run = Schemas['Run'];
 
 export interface Quote {
   text: string;

@@ -46,18 +46,18 @@ export function rowsOf(run: Pick<Run, 'messages' | 'turns'>): Row[] {
 
 function rowsOfTurn(number: number, detail: Turn | null, messages: Message[], start: number): Row[] {
   const answers = new Map<string, Message>();
-  const asked = new Set(messages.flatMap((one) => (one.tool_calls ?? []).map((call) => call.id ?? '')));
+  const callIds = new Set(messages.flatMap((one) => (one.tool_calls ?? []).map((call) => call.id ?? '')));
   for (const message of messages) {
-    if (message.role === 'tool' && message.tool_call_id && asked.has(message.tool_call_id)) {
+    if (message.role === 'tool' && message.tool_call_id && callIds.has(message.tool_call_id)) {
       answers.set(message.tool_call_id, message);
     }
   }
-  const shown = messages
+  const visible = messages
     .map((message, place) => ({ message, place: start + place }))
     .filter(({ message }) => !(message.tool_call_id && answers.get(message.tool_call_id) === message));
-  const lastWord = shown.findLastIndex(({ message }) => message.role === 'assistant');
+  const lastWord = visible.findLastIndex(({ message }) => message.role === 'assistant');
   const rows: Row[] = [{ kind: 'turn', key: `turn-${number}-${start}`, turn: number, detail }];
-  for (const [index, { message, place }] of shown.entries()) {
+  for (const [index, { message, place }] of visible.entries()) {
     rows.push({
       kind: 'message',
       key: `message-${place}`,

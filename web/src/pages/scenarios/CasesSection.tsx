@@ -39,7 +39,7 @@ export function CasesSection({ editor }: { editor: ScenarioEditing }) {
         <>
           <CasesTable
             cases={cases}
-            wanted={placeholders(draft)}
+            placeholders={placeholders(draft)}
             problems={problems}
             onChange={(next) => change({ cases: next })}
           />

@@ -13,15 +13,15 @@ import { TextOrJson } from './TextOrJson';
 type CasesTableProps = {
   cases: Case[];
   /** The placeholders the scenario uses. */
-  wanted: string[];
+  placeholders: string[];
   problems: Problem[];
   onChange: (cases: Case[]) => void;
 };
 
-export function CasesTable({ cases, wanted, problems, onChange }: CasesTableProps) {
+export function CasesTable({ cases, placeholders, problems, onChange }: CasesTableProps) {
   const [extra, setExtra] = useState<string[]>([]);
   const rows = useRows(cases, onChange);
-  const columns = columnsOf(cases, [...wanted, ...extra]);
+  const columns = columnsOf(cases, [...placeholders, ...extra]);
   const removeColumn = (column: string) => {
     setExtra(extra.filter((one) => one !== column));
     onChange(withoutColumn(cases, column));
@@ -42,7 +42,7 @@ export function CasesTable({ cases, wanted, problems, onChange }: CasesTableProp
                   <ColumnHead
                     key={column}
                     column={column}
-                    fixed={wanted.includes(column)}
+                    fixed={placeholders.includes(column)}
                     onRemove={() => removeColumn(column)}
                   />
                 ))}
@@ -152,10 +152,10 @@ function CaseRow({ one, index, columns, rows, problems }: CaseRowProps) {
 function AddColumn({ taken, onAdd }: { taken: string[]; onAdd: (column: string) => void }) {
   const [name, setName] = useState('');
   const [opened, setOpened] = useState(false);
-  const wanted = name.trim();
+  const column = name.trim();
   const add = () => {
-    if (!wanted || taken.includes(wanted)) return;
-    onAdd(wanted);
+    if (!column || taken.includes(column)) return;
+    onAdd(column);
     setName('');
     setOpened(false);
   };
@@ -176,7 +176,7 @@ function AddColumn({ taken, onAdd }: { taken: string[]; onAdd: (column: string) 
           <TextInput
             label="Name of the value"
             value={name}
-            error={taken.includes(wanted) ? 'There is such a column' : undefined}
+            error={taken.includes(column) ? 'This column exists already' : undefined}
             onChange={(event) => setName(event.currentTarget.value)}
             onKeyDown={(event) => event.key === 'Enter' && add()}
           />

@@ -118,8 +118,8 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
 function Range({ criterion, problems, onChange }: Omit<CriterionCardProps, 'id'>) {
   const [low, high] = criterion.range ?? [undefined, undefined];
   const set = (from: number | string | undefined, to: number | string | undefined) => {
-    const given = [from, to].filter((one) => one !== undefined && one !== '');
-    onChange({ ...criterion, range: given.length === 0 ? null : [Number(from || 0), Number(to || 0)] });
+    const bounds = [from, to].filter((one) => one !== undefined && one !== '');
+    onChange({ ...criterion, range: bounds.length === 0 ? null : [Number(from || 0), Number(to || 0)] });
   };
   return (
     <Group gap="xs" align="flex-start">

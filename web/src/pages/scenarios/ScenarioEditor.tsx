@@ -3,25 +3,25 @@ import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { answered, client } from '../../api/client';
+import { client, dataOf } from '../../api/client';
 import { createScenario, deleteScenario, invalidate, updateScenario } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { useEditor } from '../../editing/useEditor';
-import { tell } from '../../parts/tell';
+import { notify } from '../../parts/notifications';
 import { BasicsSection } from './BasicsSection';
 import { CasesSection } from './CasesSection';
 import { ConversationSection } from './ConversationSection';
 import { CriteriaSection } from './CriteriaSection';
 import { asStored, BLANK, type Draft, type StoredScenario } from './draft';
 import { EvaluatorsSection } from './EvaluatorsSection';
-import { PeopleSection } from './PeopleSection';
+import { PersonasSection } from './PersonasSection';
 import { ReferenceSection } from './ReferenceSection';
 import { ScalesSection } from './ScalesSection';
-import { TryPanel } from './TryPanel';
+import { TrialPanel } from './TrialPanel';
 
 const SHELF = {
   read: async (id: string) =>
-    asStored(await answered(client.GET('/api/scenarios/{id}', { params: { path: { id } } }))),
+    asStored(await dataOf(client.GET('/api/scenarios/{id}', { params: { path: { id } } }))),
   create: async (body: Draft) => asStored(await createScenario(body)),
   update: async (id: string, version: number, body: Draft) =>
     asStored(await updateScenario(id, version, body)),
@@ -32,7 +32,7 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
   const [trying, setTrying] = useState(false);
   const editor = useEditor<Draft, StoredScenario>(SHELF, scenario, BLANK, (saved, isNew) => {
     void invalidate(['scenarios']);
-    tell(`Saved "${saved.name}"`);
+    notify(`Saved "${saved.name}"`);
     if (isNew) {
       void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: saved.id }, ignoreBlocker: true });
     }
@@ -47,13 +47,13 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
       <BasicsSection editor={editor} />
       <ConversationSection editor={editor} />
       <CasesSection editor={editor} />
-      <PeopleSection editor={editor} />
+      <PersonasSection editor={editor} />
       <CriteriaSection editor={editor} />
       <EvaluatorsSection editor={editor} />
       <ScalesSection editor={editor} />
       <ReferenceSection editor={editor} />
       {scenario && (
-        <TryPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />
+        <TrialPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />
       )}
     </EditorFrame>
   );

@@ -8,7 +8,7 @@ import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
-import { When } from '../../parts/When';
+import { RelativeTime } from '../../parts/RelativeTime';
 import type { StoredScenario } from './draft';
 import classes from './Scenarios.module.css';
 
@@ -92,7 +92,7 @@ function LastOutcome({ scenarioId }: { scenarioId: string }) {
         <OutcomeBadge standing={standingOf(run)} />
         <VisuallyHidden> in the last run of {run.scenarioName}</VisuallyHidden>
       </PageLink>
-      <When at={run.updatedAt} />
+      <RelativeTime at={run.updatedAt} />
     </Group>
   );
 }

@@ -11,7 +11,7 @@ import { Loading } from '../../parts/Loading';
 import { LinkButton } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
-import { useAddress } from '../../parts/useAddress';
+import { useSearchParam } from '../../parts/useSearchParam';
 import { asStored, type StoredScenario } from './draft';
 import { ScenarioList } from './ScenarioList';
 
@@ -39,11 +39,11 @@ export default function ScenariosPage() {
 }
 
 function Found({ scenarios }: { scenarios: StoredScenario[] }) {
-  const [search, setSearch] = useAddress('text');
-  const [tagged, setTagged] = useAddress('tags');
+  const [search, setSearch] = useSearchParam('text');
+  const [tagged, setTagged] = useSearchParam('tags');
   const tags = useMemo(() => tagged.split('\n').filter(Boolean), [tagged]);
   const known = useMemo(() => [...new Set(scenarios.flatMap((one) => one.tags))].sort(), [scenarios]);
-  const shown = useMemo(
+  const matching = useMemo(
     () =>
       scenarios.filter(
         (one) =>
@@ -74,12 +74,12 @@ function Found({ scenarios }: { scenarios: StoredScenario[] }) {
           />
         )}
         <Text size="sm" c="dimmed" role="status" lh="36px">
-          {shown.length === scenarios.length
+          {matching.length === scenarios.length
             ? plural(scenarios.length, 'scenario')
-            : `${shown.length} of ${plural(scenarios.length, 'scenario')}`}
+            : `${matching.length} of ${plural(scenarios.length, 'scenario')}`}
         </Text>
       </Group>
-      <ScenarioList scenarios={shown} />
+      <ScenarioList scenarios={matching} />
     </>
   );
 }

@@ -8,16 +8,16 @@ type TextOrJsonProps = Omit<TextareaProps, 'value' | 'onChange' | 'onBlur'> & {
   onChange: (value: unknown) => void;
 };
 
-export function TextOrJson({ value, onChange, ...shown }: TextOrJsonProps) {
-  const kept = cellText(value);
+export function TextOrJson({ value, onChange, ...inputProps }: TextOrJsonProps) {
+  const stored = cellText(value);
   const [typed, setTyped] = useState<string | null>(null);
   return (
     <Textarea
       autosize
       minRows={1}
       maxRows={10}
-      {...shown}
-      value={typed ?? kept}
+      {...inputProps}
+      value={typed ?? stored}
       onChange={(event) => {
         setTyped(event.currentTarget.value);
         onChange(cellValue(event.currentTarget.value));

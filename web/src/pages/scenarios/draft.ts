@@ -16,7 +16,7 @@ export const BLANK: Draft = {
   instructions: null,
   messages: [],
   script: [],
-  maxMessages: 10,
+  maxMessages: null,
   successCriteria: null,
   failureCriteria: null,
   failureCriteriaMode: 'on_max_messages',
@@ -47,7 +47,7 @@ export function placeholders(draft: Draft): string[] {
     draft.failureCriteria,
   ];
   const names = texts.flatMap((text) =>
-    [...(text ?? '').matchAll(PLACEHOLDER)].map((found) => found[1] as string),
+    [...(text ?? '').matchAll(PLACEHOLDER)].map((match) => match[1] as string),
   );
   return [...new Set(names)];
 }

@@ -11,16 +11,16 @@ import {
   YAxis,
 } from 'recharts';
 import { percent } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './axes';
 import type { Point } from './points';
 
 export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {
   const last = points.at(-1);
-  const told = last
+  const summary = last
     ? `Pass rate over ${points.length} executions; the last one ${percent(last.rate)}, ${last.passed} of ${last.of}.`
     : 'No executions yet.';
   return (
-    <Box role="img" aria-label={told} h={height}>
+    <Box role="img" aria-label={summary} h={height}>
       <ResponsiveContainer>
         <ComposedChart
           data={points}

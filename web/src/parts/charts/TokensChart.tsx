@@ -2,17 +2,17 @@
 import { Box, Text } from '@mantine/core';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { compact, count } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './look';
+import { ChartCard, GRID, moment, TICK } from './axes';
 import type { Point } from './points';
 
 export default function TokensChart({ points, height = 200 }: { points: Point[]; height?: number }) {
   const known = points.filter((point) => point.tokens !== null);
   const last = known.at(-1);
-  const told = last
+  const summary = last
     ? `Tokens over ${known.length} executions; the last one used ${count(last.tokens)}.`
     : 'No execution reported tokens.';
   return (
-    <Box role="img" aria-label={told} h={height}>
+    <Box role="img" aria-label={summary} h={height}>
       <ResponsiveContainer>
         <BarChart data={known} margin={{ top: 8, right: 8, bottom: 0, left: -18 }} accessibilityLayer={false}>
           <CartesianGrid stroke={GRID} vertical={false} />

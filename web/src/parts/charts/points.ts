@@ -15,7 +15,7 @@ export interface Point {
 
 export function pointsOf(figures: Schemas['ExecutionFigures'][]): Point[] {
   return figures
-    .filter((one) => one.id !== null && one.counts.queued + one.counts.running < one.counts.total)
+    .filter((one) => one.id !== null && one.counts.finished > 0)
     .map((one) => {
       const { rate, low, high, passed, of } = one.passRateOfScored;
       return {

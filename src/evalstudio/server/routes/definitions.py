@@ -1,0 +1,183 @@
+"""``/api/personas``, ``/api/scenarios``, ``/api/connectors`` and ``/api/evals``: what people define.
+
+All four kinds are listed, made, read, replaced and deleted alike. Connectors can be called besides, and a
+scenario shows what its simulated user is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from ...connectors.contract import ConnectorError
+from ...conversation.preparation import prepare
+from ...conversation.simulation import user_prompt
+from ...execution.connector_test import agent_session, check_agent
+from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind
+from ...project.validation import cases_of
+from ...storage.contract import Filters
+from ...storage.errors import NotFound
+from ..errors import ApiError, refusals
+from ..middleware import JsonRoute
+from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
+from ..shapes.base import Identity, PageOf, Text
+from ..shapes.system import (
+    ConnectorPage,
+    ConnectorTest,
+    ConnectorType,
+    EvalPage,
+    Invocation,
+    InvocationResult,
+    PersonaPage,
+    Prompt,
+    ScenarioPage,
+)
+
+router = APIRouter(route_class=JsonRoute)
+
+DefinitionId = Annotated[Identity, Path(alias="id")]
+
+
+@router.get("/connectors/types", tags=["connectors"], operation_id="listConnectorTypes", responses=refusals())
+async def list_types(studio: StudioDep) -> list[ConnectorType]:
+    """Every kind of connector there is, built in or brought by a plugin."""
+    return [ConnectorType.model_validate(one) for one in studio.workspace.registry.list_connector_types()]
+
+
+@router.post(
+    "/connectors/{id}/test", tags=["connectors"], operation_id="testConnector", responses=refusals(404)
+)
+async def test(studio: StudioDep, definition_id: DefinitionId) -> ConnectorTest:
+    """Find out whether the agent is there and answers."""
+    connector = await studio.store.get("connector", definition_id)
+    check = await check_agent(studio.workspace, connector)
+    return ConnectorTest(
+        success=check.success, latency_ms=check.latency_ms, response=check.response, error=check.error
+    )
+
+
+@router.post(
+    "/connectors/{id}/invoke",
+    tags=["connectors"],
+    operation_id="invokeConnector",
+    responses=refusals(404, 413, 415),
+)
+async def invoke(studio: StudioDep, definition_id: DefinitionId, body: Invocation) -> InvocationResult:
+    """Say something to the agent."""
+    session = agent_session(studio.workspace, await studio.store.get("connector", definition_id))
+    start = perf_counter()
+    try:
+        reply = await session.invoke(body.messages, body.messages)
+    except ConnectorError as error:
+        return InvocationResult(success=False, latency_ms=(perf_counter() - start) * 1000, error=str(error))
+    return InvocationResult(
+        success=True, latency_ms=reply.latency_ms, messages=reply.messages, tokens_usage=reply.tokens_usage
+    )
+
+
+@router.get(
+    "/scenarios/{id}/prompt", tags=["scenarios"], operation_id="getScenarioPrompt", responses=refusals(404)
+)
+async def get_prompt(
+    studio: StudioDep,
+    definition_id: DefinitionId,
+    persona_id: Annotated[Identity | None, Query(alias="personaId")] = None,
+) -> Prompt:
+    """What the simulated user of a scenario is told, as one of its personas; its first case filled in."""
+    scenario = await studio.store.get("scenario", definition_id)
+    persona = await studio.store.get("persona", persona_id) if persona_id else None
+    cases = cases_of(scenario, studio.workspace.folder)
+    plan = prepare(
+        scenario,
+        studio.workspace.registry,
+        case=cases[0] if cases else None,
+        persona=persona,
+        has_model=True,
+    )
+    return Prompt(prompt=user_prompt(plan))
+
+
+async def _tags(
+    tag: Annotated[list[Text] | None, Query(max_length=20, description="With all of these tags")] = None,
+) -> list[str]:
+    return tag or []
+
+
+async def _no_tags() -> list[str]:
+    return []
+
+
+def _add_routes(kind: DefinitionKind, noun: str, page_shape: type[PageOf[Any]]) -> None:
+    """List, create, get, update and delete for one kind; ``noun`` has its article."""
+
+    async def list_all(
+        studio: StudioDep, paging: PagingDep, period: PeriodDep, tags: Any, text: TextQuery = None
+    ) -> Any:
+        filters = Filters(since=period.since, until=period.until, text=text, tags=tags)
+        page = await studio.definitions.page(kind, filters, cursor=paging.cursor, limit=paging.limit)
+        return page_shape.model_construct(items=page.items, cursor=page.cursor)
+
+    async def create(studio: StudioDep, body: Any, response: Response, once: OnceDep) -> Any:
+        try:
+            return _with_etag(response, await studio.definitions.create(kind, body, once=once))
+        except NotFound as error:
+            raise ApiError(
+                409, f"What this idempotency key made was deleted since: {error} Choose a new key."
+            ) from None
+
+    async def get(studio: StudioDep, definition_id: DefinitionId, response: Response) -> Any:
+        return _with_etag(response, await studio.definitions.get(kind, definition_id))
+
+    async def update(
+        studio: StudioDep,
+        definition_id: DefinitionId,
+        body: Any,
+        response: Response,
+        expected: ExpectedVersion,
+    ) -> Any:
+        updated = await studio.definitions.update(kind, definition_id, body, expected=expected)
+        return _with_etag(response, updated)
+
+    async def delete(studio: StudioDep, definition_id: DefinitionId, expected: ExpectedVersion) -> None:
+        await studio.definitions.delete(kind, definition_id, expected=expected)
+
+    def add(method: str, path: str, endpoint: Callable[..., Any], verb: str, text: str, **more: Any) -> None:
+        thing = kind.title() + ("s" if verb == "list" else "")
+        router.add_api_route(
+            f"/{kind}s{path}",
+            endpoint,
+            methods=[method],
+            tags=[f"{kind}s"],
+            operation_id=verb + thing,
+            summary=f"{verb.title()} {thing}",
+            description=text,
+            **more,
+        )
+
+    # FastAPI reads the shapes of requests from the annotations, and these differ by kind.
+    list_all.__annotations__["tags"] = Annotated[Any, Depends(_tags if kind == "scenario" else _no_tags)]
+    create.__annotations__["body"] = update.__annotations__["body"] = MODELS[kind]
+    shape = STORED[kind]
+    newest = f"{kind.title()}s, newest first."
+    made, read = {201: ETAG, **refusals(409, 413, 415)}, {200: ETAG, **refusals(404)}
+    replaced = {200: ETAG, **refusals(404, 409, 412, 413, 415)}
+    deleted = {"status_code": 204, "responses": refusals(404, 409, 412)}
+    add("GET", "", list_all, "list", newest, response_model=page_shape, responses=refusals())
+    add("POST", "", create, "create", f"Make {noun}.", response_model=shape, status_code=201, responses=made)
+    add("GET", "/{id}", get, "get", f"One {kind}.", response_model=shape, responses=read)
+    add("PUT", "/{id}", update, "update", f"Replace {noun}.", response_model=shape, responses=replaced)
+    add("DELETE", "/{id}", delete, "delete", f"Delete {noun}. What is in use stays.", **deleted)
+
+
+def _with_etag(response: Response, entity: AnyStored) -> AnyStored:
+    response.headers["ETag"] = f'"v{entity.version}"'
+    return entity
+
+
+_add_routes("connector", "a connector", ConnectorPage)
+_add_routes("persona", "a persona", PersonaPage)
+_add_routes("scenario", "a scenario", ScenarioPage)
+_add_routes("eval", "an eval", EvalPage)
