@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalstudio.base.addresses import shown_address
-from evalstudio.base.redaction import Redaction, secrets_sent
+from evalstudio.base.addresses import host_of, is_address, origin, shown_address
+from evalstudio.base.redaction import SECRET_HEADER, Redaction, secrets_sent
 from evalstudio.base.references import UnsetVariable, resolve, values_of
 
 
@@ -59,8 +59,39 @@ class TestAddresses:
         assert shown_address(address) == shown
         assert shown_address(address, path=False) == "/".join(shown.split("/")[: 3 if "://" in shown else 1])
 
+    def test_blanks_and_stray_signs_do_not_hide_a_host(self) -> None:
+        assert origin(" https://a.example\n") == origin("https://a.example") == "https://a.example:443"
+        assert host_of(" LocalHost:1 ") == "localhost"
+        assert host_of("[::1]:80]") == "::1"
+        assert host_of("a.example~") == "a.example~"
+        assert host_of("a.example..") == "a.example"
+
+    def test_a_name_is_no_address(self) -> None:
+        assert is_address("localhost") is False
+        assert is_address("::1") is True
+
 
 class TestWhatIsSecret:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "Proxy-Authorization",
+            "X-Token",
+            "X-SECRET",
+            "Api-Key",
+            "X-Passwd",
+            "X-Passphrase",
+            "Set-Cookie",
+            "X-Session-Id",
+            "X-Credential",
+            "X-Hub-Signature",
+            "X-JWT-Assertion",
+        ],
+    )
+    def test_a_header_is_known_to_hold_one_by_its_name(self, name: str) -> None:
+        assert SECRET_HEADER.search(name)
+        assert not SECRET_HEADER.search("Accept-Language")
+
     def test_credentials_and_query_values_of_the_address(self) -> None:
         redacted = sent("https://user1:pass%2Bword@a.example/path1?key=value-1&other=value-2", {})
         text = "user1 pass%2Bword pass+word value-1 value-2 a.example path1 key other"
