@@ -114,7 +114,8 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
         optional(
             instructions=texts,
             messages=st.lists(said, max_size=2),
-            max_messages=st.integers(2, 50),
+            # A script of three and two seeds need eight.
+            max_messages=st.integers(8, 50),
             success_criteria=texts,
             persona_ids=st.lists(st.sampled_from(people), unique=True),
             ground_truth=plain,

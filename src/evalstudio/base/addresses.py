@@ -20,7 +20,7 @@ def origin(address: str | None) -> str:
 def shown_address(address: str, *, path: bool = True) -> str:
     """An address as it may be shown: references as they are written, no credentials, no query."""
     bare = address.partition("?")[0].partition("#")[0]
-    scheme, separator, rest = bare.rpartition("://")
+    scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
     place, slash, below = rest.partition("/")
     return scheme + separator + place.rpartition("@")[2] + (slash + below if path else "")
 
