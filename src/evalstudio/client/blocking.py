@@ -13,9 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _blocking(
-    method: Callable[Concatenate[Any, P], Awaitable[T]],
-) -> Callable[Concatenate[Any, P], T]:
+def _blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[Any, P], T]:
     """The same method for plain code."""
 
     def call(self: Any, *args: P.args, **more: P.kwargs) -> T:

@@ -113,10 +113,7 @@ def error_body(status: int, message: str, details: list[Problem] | None = None) 
 
 
 def error_response(
-    status: int,
-    message: str,
-    details: list[Problem] | None = None,
-    headers: Mapping[str, str] | None = None,
+    status: int, message: str, details: list[Problem] | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     return JSONResponse(error_body(status, message, details), status, dict(headers or {}))
 

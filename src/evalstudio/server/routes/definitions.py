@@ -91,11 +91,7 @@ async def get_prompt(
     persona = await studio.store.get("persona", persona_id) if persona_id else None
     cases = cases_of(scenario, studio.workspace.folder)
     plan = prepare(
-        scenario,
-        studio.workspace.registry,
-        case=cases[0] if cases else None,
-        persona=persona,
-        has_model=True,
+        scenario, studio.workspace.registry, case=cases[0] if cases else None, persona=persona, has_model=True
     )
     return Prompt(prompt=user_prompt(plan))
 

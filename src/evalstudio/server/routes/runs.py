@@ -29,14 +29,7 @@ from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
 from ..shapes.base import Identity, Text
-from ..shapes.runs import (
-    Affected,
-    Rescored,
-    RunDefinitions,
-    StartedRuns,
-    StartExecution,
-    StartRun,
-)
+from ..shapes.runs import Affected, Rescored, RunDefinitions, StartedRuns, StartExecution, StartRun
 from ..shapes.system import ExecutionPage, RunPage
 
 executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
