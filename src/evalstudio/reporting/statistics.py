@@ -15,11 +15,10 @@ from typing import Any
 from pydantic import BaseModel, computed_field
 
 from ..project.entities import Counts, RunSummary, Subject
-from ..storage.contract import RunGroup
+from ..storage.contract import COUNT_OF, RunGroup
 
 Z_95 = 1.959963984540054
 _SLOWEST = 3
-_COUNTED = {"pass": "passed", "fail": "failed", "error": "errored"}
 
 
 class Figure(BaseModel):
@@ -157,7 +156,7 @@ def count(groups: Iterable[RunGroup]) -> Counts:
     numbers: Counter[str] = Counter()
     for group in groups:
         numbers["total"] += group.runs
-        numbers[_COUNTED.get(group.outcome or "", group.status)] += group.runs
+        numbers[COUNT_OF[group.outcome] if group.outcome else group.status] += group.runs
         if group.outcome == "pass" and not group.asserted:
             numbers["unasserted"] += group.runs
     return Counts(**numbers)

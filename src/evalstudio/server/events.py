@@ -7,14 +7,18 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..project.entities import iso
-from ..storage.contract import Event, Store
+from ..storage.contract import Event
 from ..storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from ..storage.store import SqlStore
 
 log = logging.getLogger("evalstudio")
 
@@ -74,7 +78,7 @@ class Listener:
 class EventHub:
     """Reads events once and hands them to all listeners."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._listeners: set[Listener] = set()
         self._reader: asyncio.Task[None] | None = None

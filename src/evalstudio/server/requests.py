@@ -12,13 +12,14 @@ from fastapi import Depends, Header, Query, Request
 from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
-from ..storage.contract import IdempotencyKey, Store
+from ..storage.contract import IdempotencyKey
 from .errors import ApiError
 from .policy import ServerPolicy
 
 if TYPE_CHECKING:
     from ..execution.processor import ProcessorTask
     from ..execution.workspace import Workspace
+    from ..storage.store import SqlStore
     from .events import EventHub
 
 
@@ -32,7 +33,7 @@ class Studio:
     processing: ProcessorTask
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqlStore:
         return self.workspace.store
 
     @property
