@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .definitions import HEADERS, FieldOption, NameArgument, definition_app, settings_of
+from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_result, print_table
-from .project import (
-    ConfigOption,
-    JsonOption,
-    Project,
-    ServerOption,
-    client_at,
-    on_project,
-    open_registry,
-    run_async,
-)
+from .project import Project, client_at, on_project, open_registry, run_async
 
 
 def _row(body: Mapping[str, Any]) -> tuple[str, ...]:

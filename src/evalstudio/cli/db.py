@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import ConfigOption, JsonOption, YesOption
 from .output import fail, print_json, print_result
-from .project import (
-    ConfigOption,
-    JsonOption,
-    LocalProject,
-    YesOption,
-    config_path,
-    confirm,
-    on_local_project,
-    run_async,
-)
+from .project import LocalProject, config_path, confirm, on_local_project, run_async
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from .options import JsonOption, YesOption
 from .output import fail, print_json, print_result, print_table, printable, warn
-from .project import (
-    JsonOption,
-    Project,
-    YesOption,
-    confirm,
-    on_project,
-    parameter,
-    parameters_of,
-    with_parameters,
-)
+from .project import Project, confirm, on_project, parameter, parameters_of, with_parameters
 
 if TYPE_CHECKING:
     from ..base.located import Located

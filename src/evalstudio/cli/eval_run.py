@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
 from .output import print_json, warn
-from .project import (
-    ConcurrencyOption,
-    ConfigOption,
-    JsonOption,
-    LocalProject,
-    Project,
-    RemoteProject,
-    ServerOption,
-    project_at,
-    run_async,
-)
+from .project import LocalProject, Project, RemoteProject, project_at, run_async
 from .runs import plain
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import JsonOption, YesOption
 from .output import print_result
-from .project import JsonOption, Project, YesOption, confirm, on_project
+from .project import Project, confirm, on_project
 from .runs import CursorOption, LimitOption, check_word, execution_id, print_page, when
 
 if TYPE_CHECKING:

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import ConfigOption, JsonOption, YesOption
 from .output import fail, print_json, print_result, printable, warn, write_files
-from .project import (
-    ConfigOption,
-    JsonOption,
-    LocalProject,
-    Project,
-    YesOption,
-    confirm,
-    on_local_project,
-    on_project,
-    open_registry,
-)
+from .project import LocalProject, Project, confirm, on_local_project, on_project, open_registry
 
 if TYPE_CHECKING:
     from ..project.changes import DefinitionChange

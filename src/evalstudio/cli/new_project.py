@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from .options import JsonOption
 from .output import fail, print_json, write_files
-from .project import JsonOption, local_project_at, run_async
+from .project import local_project_at, run_async
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 _CONFIG = "evalstudio.config.json"

@@ -9,10 +9,11 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
+from .options import ConfigOption, ServerOption
 from .output import fail
 
 if TYPE_CHECKING:
@@ -25,30 +26,6 @@ if TYPE_CHECKING:
     from ..project.documents import AnyStored, DefinitionKind
     from ..project.entities import StoredConnector
     from ..storage.contract import Records
-
-ServerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        envvar="EVALSTUDIO_SERVER",
-        help="The project on this server; its token comes from EVALSTUDIO_TOKEN.",
-        show_default=False,
-    ),
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        "-c",
-        metavar="PATH",
-        help="The config file; else the nearest evalstudio.config.json or .yaml up the folders.",
-        show_default=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Plain JSON for other programs.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-ConcurrencyOption = Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")]
 
 
 def config_path(config: Path | None) -> Path:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from .options import ConcurrencyOption, JsonOption, YesOption
 from .output import fail, print_json, print_result, print_table, warn
-from .project import ConcurrencyOption, JsonOption, Project, YesOption, confirm, on_project
+from .project import Project, confirm, on_project
 
 if TYPE_CHECKING:
     from ..project.entities import Execution, RunSummary

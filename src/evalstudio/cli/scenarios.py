@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from .definitions import FieldOption, definition_app, joined, settings_of
+from .options import JsonOption
 from .output import fail, print_result
-from .project import JsonOption, LocalProject, Project, on_local_project, on_project
+from .project import LocalProject, Project, on_local_project, on_project
 
 if TYPE_CHECKING:
     from ..project.documents import Document

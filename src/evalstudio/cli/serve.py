@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from .options import ConcurrencyOption, ConfigOption
 from .output import fail, warn
-from .project import ConcurrencyOption, ConfigOption, local_project_at, run_async
+from .project import local_project_at, run_async
 
 
 def serve(

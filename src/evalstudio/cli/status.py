@@ -8,8 +8,9 @@ import typer
 
 from .db import place_of
 from .executions import counts_text
+from .options import JsonOption
 from .output import near, print_json, printable
-from .project import JsonOption, LocalProject, Project, RemoteProject, on_project
+from .project import LocalProject, Project, RemoteProject, on_project
 from .runs import plain, when
 
 if TYPE_CHECKING:
