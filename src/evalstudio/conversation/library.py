@@ -60,13 +60,7 @@ async def run_scenario(
         headers = who.headers if who else {}
         key = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
         session = open_session(
-            definition,
-            settings,
-            pool=pool,
-            run=run,
-            extra_headers=headers,
-            cassette=cassette,
-            run_key=key,
+            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, run_key=key
         )
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
         return await finished(converse(plan, session, services))

@@ -128,7 +128,7 @@ def user_prompt(plan: PreparedScenario) -> str:
     parts = [
         "You play a person who talks to an AI agent. Stay in this role: write only what this person would "
         "type, in their words and their language. You are not an assistant, you do not help, and you never "
-        "mention that this is a test.",
+        "mention that this is a test."
     ]
     if persona is not None:
         parts.append(f"You are {persona.name}.{f' {persona.description}' if persona.description else ''}")
