@@ -92,6 +92,14 @@ def normalize(score: Score, criterion: EvaluationCriteria) -> float:
             return _normalize_custom(score, criterion)
 
 
+def normalized(score: Score, criterion: EvaluationCriteria) -> float | None:
+    """Like ``normalize``, but nothing where the score has no place on its scale."""
+    try:
+        return normalize(score, criterion)
+    except Excluded:
+        return None
+
+
 def _normalize_binary(score: int | float | str) -> float:
     if isinstance(score, str):
         return _word(score)
@@ -241,8 +249,8 @@ def _place(
             raise Excluded("an unbounded sum needs a range on its criterion")
         number = normalize(item.score, criterion)
     except Excluded as reason:
-        left_out = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
-        coverage.excluded.append(left_out)
+        excluded = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
+        coverage.excluded.append(excluded)
     else:
         scores.setdefault(criterion.name, []).append(number)
 
