@@ -31,8 +31,7 @@ class ReplayConfig(StrictConfig):
         description='In the project folder; each line {"messages": [...]} with an "id" or "name" if wanted',
     )
     select: Literal["messages", "name"] = Field(
-        default="messages",
-        description="By what the user says, or by the name of the run's case or scenario",
+        default="messages", description="By what the user says, or by the name of the run's case or scenario"
     )
     conversation: str | None = Field(default=None, description="The id or name of the one to play, always")
 

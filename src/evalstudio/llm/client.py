@@ -45,11 +45,7 @@ class Llm:
     """
 
     def __init__(
-        self,
-        settings: LlmSettings,
-        *,
-        cache: AnswerCache | None = None,
-        cassette: Cassette | None = None,
+        self, settings: LlmSettings, *, cache: AnswerCache | None = None, cassette: Cassette | None = None
     ) -> None:
         self.settings = settings
         self._stored = StoredAnswers(cache, cassette)
