@@ -242,7 +242,7 @@ class Subject(BaseModel):
 
 
 class Execution(_Entity):
-    """One press of the button on an eval. Without an eval it is a single try."""
+    """One start of an eval. Without an eval it is the trial of one scenario."""
 
     eval_id: str | None = None
     eval_name: str | None = None
