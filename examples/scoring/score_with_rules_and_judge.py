@@ -19,7 +19,15 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
-from evalstudio import AggregatedEvaluationResult, EvaluationCriteria, EvaluationRunConfig, EvaluationRunner, JsonFileStorageProvider, Message, TokensUsage
+from evalstudio import (
+    AggregatedEvaluationResult,
+    EvaluationCriteria,
+    EvaluationRunConfig,
+    EvaluationRunner,
+    JsonFileStorageProvider,
+    Message,
+    TokensUsage,
+)
 from evalstudio.evaluators.contract import Answer, LanguageModel
 from evalstudio.llm.client import Llm
 from evalstudio.llm.settings import LlmSettings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalstudio.base.paths import follow, read_path
-from evalstudio.configs import InvalidConfig
+from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.http import http_agent
 from evalstudio.conversation.placeholders import fill
 from evalstudio.evaluators.builtin.state_match import state_match
@@ -42,9 +42,9 @@ def _json(value: Any) -> bytes:
 
 
 def test_a_malformed_path_is_refused_where_it_is_configured() -> None:
-    with pytest.raises(InvalidConfig, match=r"path: .*is not a path such as"):
+    with pytest.raises(InvalidInput, match=r"path: .*is not a path such as"):
         state_match.use(expected={}, path="bookings[")
-    with pytest.raises(InvalidConfig, match=r"responsePath: .*is not a path such as"):
+    with pytest.raises(InvalidInput, match=r"responsePath: .*is not a path such as"):
         http_agent.config.parse("http", {"responsePath": "a..b"})
 
 

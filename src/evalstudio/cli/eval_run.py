@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
-from .output import print_json, warn
+from .output import plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, project_at, run_async
-from .runs import plain
 
 if TYPE_CHECKING:
     from ..execution.processor import Follow

@@ -22,6 +22,11 @@ def print_json(value: Any) -> None:
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
 
 
+def plain(entity: Any) -> dict[str, Any]:
+    """An entity as JSON holds it."""
+    return entity.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
 def print_result(as_json: bool, value: Any, text: str) -> None:
     """The value for programs, or the text for people."""
     print_json(value) if as_json else typer.echo(printable(text))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from .options import ConcurrencyOption, JsonOption, YesOption
-from .output import fail, print_json, print_result, print_table, warn
+from .output import fail, plain, print_json, print_result, print_table, warn
 from .project import Project, confirm, on_project
 
 if TYPE_CHECKING:
@@ -99,10 +99,6 @@ def _short(moment: datetime | None) -> str:
     if moment is None:
         return "-"
     return f"{moment:%H:%M:%S}" if moment.date() == datetime.now(UTC).date() else f"{moment:%Y-%m-%d}"
-
-
-def plain(entity: Any) -> dict[str, Any]:
-    return entity.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def check_word(option: str, word: str | None, known: tuple[str, ...]) -> None:

@@ -9,9 +9,9 @@ import typer
 from .db import place_of
 from .executions import counts_text
 from .options import JsonOption
-from .output import near, print_json, printable
+from .output import near, plain, print_json, printable
 from .project import LocalProject, Project, RemoteProject, on_project
-from .runs import plain, when
+from .runs import when
 
 if TYPE_CHECKING:
     from ..storage.contract import Records

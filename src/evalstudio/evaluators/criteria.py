@@ -48,7 +48,9 @@ class EvaluationCriteria(BaseModel):
     scale: Name = "binary"
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     range: tuple[float, float] | None = Field(default=None, description="Lowest and highest raw score")
-    labels: dict[str, float] | None = Field(None, description="Words and the 0–1 score each stands for")
+    labels: dict[str, float] | None = Field(
+        default=None, description="Words and the 0–1 score each stands for"
+    )
 
     @model_validator(mode="after")
     def _bounds(self) -> EvaluationCriteria:
