@@ -20,6 +20,7 @@ from evalstudio.project.changes import (
     project_state_of,
 )
 from evalstudio.project.documents import KINDS, Document, read_documents
+from evalstudio.project.entities import StoredScenario
 from evalstudio.project.secrets import MASK, SecretBox
 
 PROJECT = """
@@ -62,7 +63,7 @@ def kept(project_state: ProjectState, changes: Sequence[Any], box: SecretBox | N
     for write in writes_of(project_state, changes, box):
         if write.delete is not None:
             del entities[write.delete]
-        else:
+        elif write.put is not None:
             entities[write.put.id] = (write.kind, write.put)
     return project_state_of({kind: [e for k, e in entities.values() if k == kind] for kind in KINDS})
 
@@ -106,6 +107,7 @@ def test_a_change_keeps_the_identity(project_state: ProjectState, around: Defini
     before = project_state.entity(("scenario", "hello"))
     planned = changes_for(project_state, documents(PROJECT.replace("[hi]", "[ho]")), around)
     put = writes_of(project_state, planned)[0].put
+    assert isinstance(put, StoredScenario)
     assert (put.id, put.created_at, put.script) == (before.id, before.created_at, ["ho"])
 
 

@@ -66,7 +66,15 @@ class TestOneRun:
         assert (group.execution_id, group.status, group.runs) == ("x", "error", 1)
         assert (group.outcome, group.fault, group.asserted) == ("error", "agent", False)
         assert (group.max_latency_ms, group.tokens, group.runs_with_tokens) == (20.5, 7, 1)
-        assert group.subject == Subject("s1", "Booking", "one", "p1", "Ada", "c1", "Agent")
+        assert group.subject == Subject(
+            scenario_id="s1",
+            scenario_name="Booking",
+            case_name="one",
+            persona_id="p1",
+            persona_name="Ada",
+            connector_id="c1",
+            connector_name="Agent",
+        )
 
     def test_before_its_end_it_has_no_outcome(self) -> None:
         group = group_of(finished(status="running"))
@@ -79,7 +87,15 @@ class TestOneRun:
 
 class TestSummaries:
     def test_a_summary_as_json_has_every_field_by_its_name(self) -> None:
-        whole = Subject("s1", "Booking", "one", "p1", "Ada", "c1", "Agent")
+        whole = Subject(
+            scenario_id="s1",
+            scenario_name="Booking",
+            case_name="one",
+            persona_id="p1",
+            persona_name="Ada",
+            connector_id="c1",
+            connector_name="Agent",
+        )
         runs = [
             run("pass", subject=whole, runs=2, max_latency_ms=3.0, tokens=5, runs_with_tokens=2),
             run("fail", subject=whole, max_latency_ms=9.0),
@@ -87,16 +103,7 @@ class TestSummaries:
             run("error", "b", fault="judge"),
             run("pass", "c", asserted=False),
         ]
-        parts = {
-            "subject": "Booking · one · Ada · Agent",
-            "scenarioId": "s1",
-            "scenarioName": "Booking",
-            "caseName": "one",
-            "personaId": "p1",
-            "personaName": "Ada",
-            "connectorId": "c1",
-            "connectorName": "Agent",
-        }
+        parts = {"subject": whole.model_dump(by_alias=True)}
         summary = summarize(runs)
         sent = summary.model_dump(by_alias=True)
         assert sent.pop("counts") == summary.counts.model_dump(by_alias=True)
@@ -148,7 +155,7 @@ class TestSummaries:
 
 class TestSlowest:
     def slowest(self, *runs: Any) -> list[tuple[str, float]]:
-        return [(one.scenario_name, one.latency_ms) for one in summarize(runs).slowest]
+        return [(one.subject.scenario_name, one.latency_ms) for one in summarize(runs).slowest]
 
     def test_three_are_shown_each_subject_once_by_its_slowest_run(self) -> None:
         runs = [run("pass", f"s{n}", max_latency_ms=float(n)) for n in range(5)]
@@ -163,7 +170,15 @@ class TestSlowest:
         assert [name for name, _ in self.slowest(*runs)] == ["a", "b", "c"]
 
     def test_of_two_as_slow_of_one_subject_the_name_it_had_first_stays(self) -> None:
-        renamed = Subject("id of s", "new name", None, None, None, "id of c", "c")
+        renamed = Subject(
+            scenario_id="id of s",
+            scenario_name="new name",
+            case_name=None,
+            persona_id=None,
+            persona_name=None,
+            connector_id="id of c",
+            connector_name="c",
+        )
         runs = [run("pass", max_latency_ms=5.0), run("pass", subject=renamed, max_latency_ms=5.0)]
         assert self.slowest(*runs) == [("s", 5.0)]
 
@@ -187,7 +202,9 @@ class TestHistories:
             *repeated("also one of one", 1, 0),
             *repeated("never", 0, 3),
         ]
-        assert [(one.scenario_name, one.flaky_executions, one.executions) for one in flakiest(runs, 9)] == [
+        assert [
+            (one.subject.scenario_name, one.flaky_executions, one.executions) for one in flakiest(runs, 9)
+        ] == [
             ("also one of one", 1, 1),
             ("one of one", 1, 1),
             ("half of four", 2, 4),
