@@ -22,8 +22,9 @@ from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution
-from evalstudio.storage.contract import NewRun, RunEnding, Snapshot, Store
+from evalstudio.storage.contract import NewRun, RunEnding, Snapshot
 from evalstudio.storage.opening import open_store
+from evalstudio.storage.store import SqlStore
 
 from .measuring import BenchmarkLine
 
@@ -65,7 +66,7 @@ async def _fill(folder: Path) -> list[str]:
         await store.close()
 
 
-async def _finish_all(store: Store) -> None:
+async def _finish_all(store: SqlStore) -> None:
     said = [
         Message(role="user", content="Book a table"),
         Message(role="assistant", content="It is booked. " * 20),

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Literal, cast
 
 import orjson
@@ -150,18 +149,15 @@ class CassetteFile:
         run = {"asker": run_key} if run_key else {}
         head = {"kind": kind, "take": self._recording, **run, "key": key}
         # The order is for people: what it is first, then what was asked, then the answer.
-        start = orjson.dumps(head)[:-1]
-        write_all(
-            self._file, b'%s,"request":%s,"response":%s}\n' % (start, to_bytes(request), to_bytes(response))
-        )
+        parts = orjson.dumps(head)[:-1], to_bytes(request), to_bytes(response)
+        write_all(self._file, b'%s,"request":%s,"response":%s}\n' % parts)
 
     def close(self) -> None:
         self._file.close()
 
     def _repair(self) -> None:
         """Complete a last line without its end, or cut off what a crash left of one."""
-        with self.path.open("rb") as file:
-            data = file.read()
+        data = self.path.read_bytes()
         rest = data[data.rfind(b"\n") + 1 :]
         if not rest.strip():
             return
@@ -253,7 +249,7 @@ class Cassette:
             self._asked[key, run_key] = place + 1
         if place < len(own):
             return own[place].response
-        if own and _all_same(own):
+        if len({to_bytes(exchange.response) for exchange in own}) == 1:
             return own[-1].response
         raise self._missed(kind, request, len(own))
 
@@ -265,19 +261,15 @@ class Cassette:
     def __enter__(self) -> Cassette:
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _missed(self, kind: Kind, request: Mapping[str, Any], times: int) -> CassetteMiss:
+        why = f"It was recorded {times} times and is asked once more. Record it again."
+        if not times:
+            why = f"{self._nearest(kind, request)} Record it again if this is meant."
         what = f"{self.path} holds no answer to this {kind} request: {_described(request)}."
-        if times:
-            miss = CassetteMiss(
-                f"{what} It was recorded {times} times and is asked once more. Record it again."
-            )
-        else:
-            miss = CassetteMiss(f"{what} {self._nearest(kind, request)} Record it again if this is meant.")
+        miss = CassetteMiss(f"{what} {why}")
         with self._lock:
             if len(self.misses) < _MOST_MISSES:
                 self.misses.append(miss)
@@ -308,10 +300,6 @@ def _newest(recorded: list[Exchange]) -> dict[tuple[str, str], list[Exchange]]:
     return newest
 
 
-def _all_same(exchanges: list[Exchange]) -> bool:
-    return len({to_bytes(exchange.response) for exchange in exchanges}) == 1
-
-
 def _described(request: Mapping[str, Any]) -> str:
     """A request in a few words: what is asked of whom, and the last thing said."""
     what = request.get("op", "a request")
@@ -327,15 +315,15 @@ def _closeness(one: bytes, other: bytes) -> float:
 
 
 def _difference(difference: Difference) -> str:
-    asked, recorded = difference.actual, difference.expected
+    current, recorded = difference.actual, difference.expected
     start = 0
-    if isinstance(asked, str) and isinstance(recorded, str):
+    if isinstance(current, str) and isinstance(recorded, str):
         # Long texts often share their beginning: what is shown starts shortly before they part.
-        start = max(0, same_start(asked, recorded) - _BEFORE)
+        start = max(0, same_start(current, recorded) - _BEFORE)
 
     def part(value: object) -> str:
         if not isinstance(value, str):
             return excerpt(value_text(value))
         return f'"{"…" if start else ""}{excerpt(value[start:])}"'
 
-    return f"{path_text(difference.path) or 'the whole'}: asked {part(asked)}, recorded {part(recorded)}"
+    return f"{path_text(difference.path) or 'the whole'}: asked {part(current)}, recorded {part(recorded)}"

@@ -108,14 +108,12 @@ def config_of(
     if get_origin(hint) is not context:
         return None
     model = get_args(hint)[0]
-    if inspect.isclass(model) and issubclass(model, BaseModel):
-        return model
-    return None
+    return model if inspect.isclass(model) and issubclass(model, BaseModel) else None
 
 
-def type_of(function: Callable[..., Any], given: str | None) -> str:
+def type_of(function: Callable[..., Any], name: str | None) -> str:
     """The type name given, or the function's own name in kebab case."""
-    name = given or function.__name__.strip("_").replace("_", "-")
+    name = name or function.__name__.strip("_").replace("_", "-")
     if not TYPE_NAME.match(name):
         raise ValueError(f"type {name!r} must start with a letter and hold no blanks")
     return name

@@ -1,6 +1,6 @@
 """Messages in OpenAI's shape, lenient in what they accept.
 
-The lowest room: everything else speaks in these types. Other shapes (content parts with inline tool
+The lowest layer: everything else uses these types. Other shapes (content parts with inline tool
 calls, tool arguments as objects) are brought to OpenAI's shape once, on the way in.
 """
 
@@ -59,10 +59,8 @@ class ToolCall(BaseModel):
         name = fields.pop("toolName", None) or fields.pop("name", None)
         if not isinstance(name, str):
             return fields
-        arguments = next(
-            (fields.pop(key) for key in ("arguments", "args", "toolArguments", "input") if key in fields),
-            None,
-        )
+        names = ("arguments", "args", "toolArguments", "input")
+        arguments = next((fields.pop(key) for key in names if key in fields), None)
         call_id = fields.pop("toolCallId", None) or fields.pop("id", None) or ""
         return {"id": str(call_id), "function": {"name": name, "arguments": arguments}}
 
@@ -90,11 +88,11 @@ class TokensUsage(BaseModel):
     def _from_other_names(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        given = cast(Mapping[str, Any], value)
+        fields = cast(Mapping[str, Any], value)
         read = {
-            "input_tokens": _first(given, "input_tokens", "prompt_tokens", "inputTokens", "input"),
-            "output_tokens": _first(given, "output_tokens", "completion_tokens", "outputTokens", "output"),
-            "total_tokens": _first(given, "total_tokens", "totalTokens", "total"),
+            "input_tokens": _first(fields, "input_tokens", "prompt_tokens", "inputTokens", "input"),
+            "output_tokens": _first(fields, "output_tokens", "completion_tokens", "outputTokens", "output"),
+            "total_tokens": _first(fields, "total_tokens", "totalTokens", "total"),
         }
         if read["total_tokens"] is None:
             read["total_tokens"] = (read["input_tokens"] or 0) + (read["output_tokens"] or 0)
@@ -165,8 +163,8 @@ def tool_calls_of(messages: Iterable[Message]) -> list[ToolCall]:
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "refusal"})
 
 
-def _first(given: Mapping[str, Any], *names: str) -> Any:
-    return next((given[name] for name in names if given.get(name) is not None), None)
+def _first(fields: Mapping[str, Any], *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def _read_content_parts(fields: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +199,7 @@ def _parts(value: object) -> list[dict[str, Any]]:
 
 
 def text_for_model(message: Message) -> str:
-    """Its text; tool calls are told, not replayed, for the tools are not ours to offer."""
+    """Its text; tool calls are written as text, for the tools cannot be offered here."""
     text = text_of(message)
     if message.role == "tool":
         return f"[result of {message.name or message.tool_call_id or 'a tool'}] {text}"

@@ -1,4 +1,4 @@
-"""For people who test their own evaluators: contexts without a conversation around them."""
+"""For tests of your own evaluators: contexts without a conversation around them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def context(
 
     ``messages`` is what was said before; the prompt and the response are added to it.
     """
-    said = [Message.model_validate(message) for message in messages or ()]
+    earlier = [Message.model_validate(message) for message in messages or ()]
     if prompt is not None:
-        said.append(Message(role="user", content=prompt))
+        earlier.append(Message(role="user", content=prompt))
     new: list[Message] = []
     if response is not None or tool_calls:
         answer = response if isinstance(response, Message) else Message(role="assistant", content=response)
@@ -47,7 +47,7 @@ def context(
         new.append(answer)
     usage = None if tokens_usage is None else TokensUsage.model_validate(tokens_usage)
     facts = TurnFacts(
-        messages=said + new,
+        messages=earlier + new,
         last_invocation=Invocation(latency_ms, new, usage),
         turn=turn,
         is_final=is_final,

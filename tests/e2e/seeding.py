@@ -13,7 +13,8 @@ from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.entities import Execution
-from evalstudio.storage.contract import ClaimedRun, RunEnding, Store
+from evalstudio.storage.contract import ClaimedRun, RunEnding
+from evalstudio.storage.store import SqlStore
 
 QUOTE = "your money is **already** on its way"
 _CLAIMED = 500
@@ -66,7 +67,7 @@ async def _long(config: Path, messages: int) -> str:
         return claimed.lease.run_id
 
 
-async def _end(store: Store, claimed: ClaimedRun, turns: int) -> None:
+async def _end(store: SqlStore, claimed: ClaimedRun, turns: int) -> None:
     results = [_judged(turns), _matched(turns, turns), _measured(turns)]
     output: dict[str, Any] = {
         "messageCount": turns * 2,

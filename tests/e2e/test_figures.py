@@ -69,13 +69,17 @@ def test_flaky_is_passed_and_failed_wherever_it_is_shown(
     assert "agent tokens: 2,500 (reported by 5 of 6 runs)" in printed
 
     summary = site.get(f"/api/stats/executions/{executed}")
-    assert [(one["subject"], one["passed"], one["failed"]) for one in summary["flaky"]] == [
+    assert [(one["subject"]["label"], one["passed"], one["failed"]) for one in summary["flaky"]] == [
         ("Misses · agent", 1, 1)
     ]
     assert (summary["flakyRuns"], summary["tokens"], summary["runsWithTokens"]) == (2, 2500, 5)
     assert summary["passRateOfScored"]["rate"] == 0.8
     [history] = site.get("/api/stats/flaky")
-    assert (history["subject"], history["flakyExecutions"], history["executions"]) == ("Misses · agent", 1, 1)
+    assert (history["subject"]["label"], history["flakyExecutions"], history["executions"]) == (
+        "Misses · agent",
+        1,
+        1,
+    )
 
     page.goto(f"/executions/{executed}")
     expect(page.get_by_text("6 of 6 runs done")).to_be_visible()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.project.entities import Counts
+from evalstudio.project.entities import Counts, Subject
 from evalstudio.reporting.statistics import flakiest, rate, summarize, wilson
-from evalstudio.storage.contract import RunGroup, Subject
+from evalstudio.storage.contract import RunGroup
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,15 @@ def test_more_of_the_same_narrows_it(of: int, times: int) -> None:
 
 
 def subject(name: str = "s", connector: str = "c", case: str | None = None) -> Subject:
-    return Subject(f"id of {name}", name, case, None, None, f"id of {connector}", connector)
+    return Subject(
+        scenario_id=f"id of {name}",
+        scenario_name=name,
+        case_name=case,
+        persona_id=None,
+        persona_name=None,
+        connector_id=f"id of {connector}",
+        connector_name=connector,
+    )
 
 
 def run(
@@ -67,7 +75,7 @@ def run(
 
 
 def flaky(*runs: RunGroup) -> list[str]:
-    return [one.subject for one in summarize(runs).flaky]
+    return [one.subject.label for one in summarize(runs).flaky]
 
 
 def test_an_error_is_neither_pass_nor_failure() -> None:
@@ -131,18 +139,18 @@ class TestFlakiness:
             *(run(outcome, "broken", execution="1") for outcome in ("pass", "error")),
         ]
         histories = flakiest(runs, 5)
-        assert [(one.scenario_name, one.flaky_executions, one.executions) for one in histories] == [
+        assert [(one.subject.scenario_name, one.flaky_executions, one.executions) for one in histories] == [
             ("often", 2, 2),
             ("rarely", 1, 2),
         ]
         assert len(flakiest(runs, 1)) == 1
 
     def test_a_renamed_scenario_keeps_its_history(self) -> None:
-        renamed = Subject("id of s", "new name", None, None, None, "id of c", "c")
+        renamed = subject().model_copy(update={"scenario_name": "new name"})
         runs = [run("pass"), run("fail")]
         runs += [run(outcome, subject=renamed, execution="y") for outcome in ("pass", "fail")]
         [one] = flakiest(runs, 5)
-        assert (one.scenario_name, one.executions) == ("new name", 2)
+        assert (one.subject.scenario_name, one.executions) == ("new name", 2)
 
 
 def test_slowest_and_tokens() -> None:
@@ -150,7 +158,7 @@ def test_slowest_and_tokens() -> None:
         run("pass", "s4", max_latency_ms=3.5)
     ]
     summary = summarize(runs)
-    assert [(one.scenario_name, one.latency_ms) for one in summary.slowest] == [
+    assert [(one.subject.scenario_name, one.latency_ms) for one in summary.slowest] == [
         ("s4", 4.0),
         ("s3", 3.0),
         ("s2", 2.0),

@@ -22,14 +22,14 @@ from evalstudio.server.security import (
     RequestFacts,
     TokenThrottle,
     facts_of_request,
-    given_token,
     is_session,
     is_token,
     issue,
-    kept_token,
     refuse,
     session_cookie,
     shows_token,
+    token_of_environment,
+    token_of_project,
 )
 
 TOKEN = "a-token-nobody-guesses-0123456789"
@@ -444,16 +444,16 @@ class TestTheGuard:
 class TestTheTokenOfTheServer:
     def test_the_environment_gives_it_without_blanks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EVALSTUDIO_TOKEN", f" {TOKEN}\n")
-        assert given_token() == TOKEN
+        assert token_of_environment() == TOKEN
         monkeypatch.setenv("EVALSTUDIO_TOKEN", "  ")
-        assert given_token() is None
+        assert token_of_environment() is None
         monkeypatch.delenv("EVALSTUDIO_TOKEN")
-        assert given_token() is None
+        assert token_of_environment() is None
 
     def test_it_is_made_once_and_only_its_owner_reads_it(self, tmp_path: Path) -> None:
         old = os.umask(0)
         try:
-            token, is_new = kept_token(tmp_path / "project")
+            token, is_new = token_of_project(tmp_path / "project")
         finally:
             os.umask(old)
         assert is_new
@@ -461,7 +461,7 @@ class TestTheTokenOfTheServer:
         path = tmp_path / "project" / "data" / "server.token"
         assert path.read_text() == token
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert kept_token(tmp_path / "project") == (token, False)
+        assert token_of_project(tmp_path / "project") == (token, False)
 
     def test_an_empty_file_gets_a_new_one_and_a_hand_written_one_is_read_without_blanks(
         self, tmp_path: Path
@@ -469,8 +469,8 @@ class TestTheTokenOfTheServer:
         path = tmp_path / "data" / "server.token"
         path.parent.mkdir()
         path.write_text("  \n" * 50)
-        token, is_new = kept_token(tmp_path)
+        token, is_new = token_of_project(tmp_path)
         assert is_new
         assert path.read_text() == token
         path.write_text(f" {TOKEN}\n")
-        assert kept_token(tmp_path) == (TOKEN, False)
+        assert token_of_project(tmp_path) == (TOKEN, False)

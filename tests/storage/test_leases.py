@@ -98,9 +98,9 @@ class TestClaiming:
         runs_of = {"slow": 4, "fast": 4}
         new = [new_run(n, connector_id=name) for name, count in runs_of.items() for n in range(count)]
         await store.enqueue(Execution(), new)
-        first = await store.claim("w", 3, 60, room={"slow": 1})
+        first = await store.claim("w", 3, 60, capacity={"slow": 1})
         assert [one.run.connector_id for one in first] == ["slow", "fast", "fast"]
-        second = await store.claim("w", 9, 60, room={"slow": 3, "fast": 1})
+        second = await store.claim("w", 9, 60, capacity={"slow": 3, "fast": 1})
         assert sorted(str(one.run.connector_id) for one in second) == ["fast", "slow", "slow", "slow"]
 
     async def test_places_that_a_full_connector_leaves_go_to_others_once_each(self, store: SqlStore) -> None:
@@ -108,7 +108,7 @@ class TestClaiming:
         await store.enqueue(
             Execution(), [new_run(number, connector_id=name) for number, name in enumerate(names)]
         )
-        first = await store.claim("w", 4, 60, room={"slow": 1})
+        first = await store.claim("w", 4, 60, capacity={"slow": 1})
         assert [one.run.repetition for one in first] == [0, 3, 4, 5]
 
     async def test_claiming_takes_back_what_expired(self, store: SqlStore) -> None:

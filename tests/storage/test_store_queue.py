@@ -76,11 +76,11 @@ async def test_a_connector_without_room_is_passed_over(store: SqlStore) -> None:
     fast = [new_run(n, connector_id="fast") for n in range(30)]
     nameless = [new_run(1, connector_id=None)]
     await store.enqueue(execution, [*slow, *fast, *nameless])
-    first = await store.claim("w", 20, 60, room={"slow": 2})
+    first = await store.claim("w", 20, 60, capacity={"slow": 2})
     assert Counter(one.run.connector_id for one in first) == {"slow": 2, "fast": 18}
-    second = await store.claim("w", 20, 60, room={"slow": 0, "fast": 5, "unknown": -3})
+    second = await store.claim("w", 20, 60, capacity={"slow": 0, "fast": 5, "unknown": -3})
     assert Counter(one.run.connector_id for one in second) == {"fast": 5, None: 1}
-    assert await store.claim("w", 20, 60, room={"slow": 0, "fast": 0}) == []
+    assert await store.claim("w", 20, 60, capacity={"slow": 0, "fast": 0}) == []
 
 
 async def test_a_worker_may_keep_to_one_execution(store: SqlStore) -> None:

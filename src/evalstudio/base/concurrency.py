@@ -10,6 +10,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -75,21 +76,16 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(make())
-    outcome: list[T] = []
-    failure: list[BaseException] = []
+    outcome: Future[T] = Future()
 
     def work() -> None:
         try:
-            outcome.append(asyncio.run(make()))
+            outcome.set_result(asyncio.run(make()))
         except BaseException as error:
-            failure.append(error)
+            outcome.set_exception(error)
 
-    thread = threading.Thread(target=work, name="evalstudio-sync", daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    threading.Thread(target=work, name="evalstudio-sync", daemon=True).start()
+    return outcome.result()
 
 
 _GRACE_SECONDS = 1.0
@@ -111,7 +107,8 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
     task = loop.create_task(_settle(work, outcome))
-    timer = loop.call_later(seconds, _expire, outcome, seconds)
+    late = TimeLimitExceeded(f"timed out after {seconds:g} s")
+    timer = loop.call_later(seconds, _fail, outcome, late)
     try:
         return await outcome
     finally:
@@ -135,10 +132,6 @@ async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T]) -> N
     else:
         if not outcome.done():
             outcome.set_result(value)
-
-
-def _expire(outcome: asyncio.Future[Any], seconds: float) -> None:
-    _fail(outcome, TimeLimitExceeded(f"timed out after {seconds:g} s"))
 
 
 def _fail(outcome: asyncio.Future[Any], error: Exception) -> None:

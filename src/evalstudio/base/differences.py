@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal, cast
 from unicodedata import normalize
 
@@ -37,7 +38,8 @@ def first_difference(expected: Any, actual: Any, match: Match, path: Path = ()) 
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         pairs = _by_key(cast(Mapping[str, Any], expected), cast(Mapping[str, Any], actual), match)
     elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
-        pairs = _by_place(cast(Sequence[Any], expected), cast(Sequence[Any], actual))
+        items = zip_longest(cast(Sequence[Any], expected), cast(Sequence[Any], actual), fillvalue=MISSING)
+        pairs = ((place, *both) for place, both in enumerate(items))
     else:
         return None if _same(expected, actual) else Difference(path, expected, actual)
     for key, expected_item, actual_item in pairs:
@@ -57,12 +59,6 @@ def _by_key(
                 yield key, MISSING, item
 
 
-def _by_place(expected: Sequence[Any], actual: Sequence[Any]) -> Iterator[tuple[int, Any, Any]]:
-    for place in range(max(len(expected), len(actual))):
-        item = expected[place] if place < len(expected) else MISSING
-        yield place, item, actual[place] if place < len(actual) else MISSING
-
-
 def _same(expected: Any, actual: Any) -> bool:
     if isinstance(expected, str) and isinstance(actual, str):
         return normalize("NFC", expected) == normalize("NFC", actual)
@@ -74,9 +70,7 @@ def _same(expected: Any, actual: Any) -> bool:
 
 def value_text(value: Any) -> str:
     """A value as JSON, cut to what a reason can hold."""
-    if value is MISSING:
-        return "nothing"
-    return cut(json_text(value), _LONGEST_SHOWN)
+    return "nothing" if value is MISSING else cut(json_text(value), _LONGEST_SHOWN)
 
 
 def same_start(one: bytes | str, other: bytes | str) -> int:

@@ -36,11 +36,8 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """A file as text, if it is not larger than it should be."""
     try:
         if path.stat().st_size > most:
-            raise InvalidInput.at(
-                path,
-                f"is larger than {most // 1_000_000} MB",
-                "keep many cases in a CSV or JSONL file",
-            )
+            message = f"is larger than {most // 1_000_000} MB"
+            raise InvalidInput.at(path, message, "keep many cases in a CSV or JSONL file")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InvalidInput.at(path, "no such file") from None

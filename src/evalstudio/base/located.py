@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
@@ -62,15 +61,13 @@ def checked(value: Any, where: str) -> Any:
     return value
 
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_PLAIN = re.compile(r"[-+0-9.eE]+|true|false|null")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s,:\[\]{}"]+')
 
 
 def parse_json(text: str, path: str, *, first_line: int = 1) -> Located:
     """The data of a JSON text. ``first_line`` is where the text begins in its file."""
     try:
-        data: Any = json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         message = "the file is empty" if not text.strip() else error.msg
         place = f"{path}:{error.lineno + first_line - 1}:{error.colno}"
@@ -79,76 +76,58 @@ def parse_json(text: str, path: str, *, first_line: int = 1) -> Located:
         raise InvalidInput.at(path, "nested too deeply") from None
     except ValueError as error:
         raise InvalidInput.at(f"{path}:{first_line}", f"not valid JSON: {error}") from None
-    walk = _Walk(text, path, first_line)
-    walk.value(walk.after_space(0), data, ())
-    return Located(path, data, walk.lines)
+    reader = _JsonReader(text, path, first_line)
+    return Located(path, reader.value(reader.next(), ()), reader.lines)
 
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number JSON knows")
 
 
-class _Walk:
-    """Goes through a text that is known to be JSON and notes the line of every part."""
+class _JsonReader:
+    """Builds the data of a text that is known to be JSON and notes the line of every part."""
 
     def __init__(self, text: str, path: str, first_line: int) -> None:
         self.lines: dict[FieldPath, int] = {}
-        self._text, self._path, self._first = text, path, first_line
-        self._breaks = [match.start() for match in re.finditer("\n", text)]
+        self._text, self._path, self._line, self._at = text, path, first_line, 0
+        self._tokens = _TOKEN.finditer(text)
 
-    def value(self, at: int, data: Any, path: FieldPath) -> int:
-        """Note the value that begins here; answers where it ends."""
+    def next(self) -> str:
+        token = next(self._tokens)
+        self._line += self._text.count("\n", self._at, token.start())
+        self._at = token.start()
+        return token[0]
+
+    def value(self, token: str, path: FieldPath) -> Any:
+        """The value that begins with the token, which was read last."""
         if len(path) > DEEPEST:
-            raise InvalidInput.at(self._where(at), "nested too deeply")
-        self.lines[path] = self._line(at)
+            raise InvalidInput.at(self._where, "nested too deeply")
+        # A field's line is that of its key.
+        self.lines.setdefault(path, self._line)
         if len(self.lines) > MOST_PARTS:
             raise InvalidInput.at(self._path, f"holds more than {MOST_PARTS:,} values")
-        if isinstance(data, dict):
-            fields = cast(dict[str, Any], data)
-            seen: set[str] = set()
-            return self._items(at, "}", lambda at: self._field(at, fields, path, seen))
-        if isinstance(data, list):
-            items = cast(list[Any], data)
-            count = iter(range(len(items)))
-            return self._items(at, "]", lambda at: self._item(at, items, path, next(count)))
-        checked(data, self._where(at))
-        return self._end(_STRING if isinstance(data, str) else _PLAIN, at)
+        if token == "{":
+            return self._fields(path)
+        if token != "[":
+            return checked(json.loads(token), self._where)
+        items: list[Any] = []
+        while (token := self.next()) != "]":
+            items.append(self.value(token, (*path, len(items))))
+        return items
 
-    def _items(self, at: int, end: str, one: Callable[[int], int]) -> int:
-        at = self.after_space(at + 1)
-        while self._text[at] != end:
-            at = self.after_space(one(at))
-            if self._text[at] == ",":
-                at = self.after_space(at + 1)
-        return at + 1
+    def _fields(self, path: FieldPath) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        while (token := self.next()) != "}":
+            key: str = checked(json.loads(token), self._where)
+            if key in fields:
+                raise InvalidInput.at(self._where, f'the key "{key}" is given twice')
+            self.lines[*path, key] = self._line
+            fields[key] = self.value(self.next(), (*path, key))
+        return fields
 
-    def _field(self, at: int, fields: dict[str, Any], path: FieldPath, seen: set[str]) -> int:
-        line, end = self._line(at), self._end(_STRING, at)
-        key: str = json.loads(self._text[at:end])
-        if key in seen:
-            raise InvalidInput.at(self._where(at), f'the key "{key}" is given twice')
-        seen.add(checked(key, self._where(at)))
-        colon = self.after_space(end)
-        end = self.value(self.after_space(colon + 1), fields[key], (*path, key))
-        self.lines[*path, key] = line
-        return end
-
-    def _item(self, at: int, items: list[Any], path: FieldPath, number: int) -> int:
-        return self.value(at, items[number], (*path, number))
-
-    def after_space(self, at: int) -> int:
-        return self._end(_SPACE, at)
-
-    def _end(self, pattern: re.Pattern[str], at: int) -> int:
-        match = pattern.match(self._text, at)
-        assert match is not None, "the text was read as JSON before"
-        return match.end()
-
-    def _line(self, at: int) -> int:
-        return self._first + bisect_right(self._breaks, at - 1)
-
-    def _where(self, at: int) -> str:
-        return f"{self._path}:{self._line(at)}"
+    @property
+    def _where(self) -> str:
+        return f"{self._path}:{self._line}"
 
 
 # PyYAML says little of its own types. The parser in C is used where it is installed.
@@ -281,7 +260,8 @@ class _Builder:
         tag: str | None = event.tag
         if tag is None:
             plain = not event.style and event.implicit[0]
-            tag = _TAG + _plain_kind(event.value) if plain else _TAG + "str"
+            kinds = (kind for kind, pattern in PLAIN.items() if plain and pattern.match(event.value))
+            tag = _TAG + next(kinds, "str")
         try:
             value = _read(tag, event.value)
         except ValueError as error:
@@ -290,10 +270,6 @@ class _Builder:
 
     def _where(self, event: Any) -> str:
         return f"{self.path}:{event.start_mark.line + 1}"
-
-
-def _plain_kind(text: str) -> str:
-    return next((kind for kind, pattern in PLAIN.items() if pattern.match(text)), "str")
 
 
 def _read(tag: str, text: str) -> Any:

@@ -7,7 +7,7 @@ following, whatever shape the data has.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, cast
@@ -91,6 +91,18 @@ def _field(model: BaseModel, name: str) -> Any:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def texts_in(value: Any, path: Steps = ()) -> Iterator[tuple[Steps, str]]:
+    """Every text in plain data, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in cast(Mapping[str, Any], value).items():
+            yield from texts_in(item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(cast(list[Any], value)):
+            yield from texts_in(item, (*path, number))
 
 
 def fields_of(value: Any) -> dict[str, Any]:

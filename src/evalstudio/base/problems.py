@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_snake
 
 from .json_text import json_text
+from .text import cut
 
 FieldPath = tuple[str | int, ...]
 MOST_PROBLEMS = 50
@@ -198,22 +199,19 @@ def _problem(
         return Problem("unknown key", placed.path, hint)
     if expected := _EXPECTED.get(kind):
         quote = _quoted(placed, is_secret) if is_secret else ""
-        hint = "put it in quotes" if quote and kind == "string_type" and _is_number(placed.value) else ""
+        is_number = kind == "string_type" and isinstance(placed.value, int | float)
+        hint = "put it in quotes" if quote and is_number else ""
         return Problem(f"expected {expected}{quote}", placed.path, hint)
     text = str(placed.error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     words = text.replace("Input should be", "must be").replace("should have at least", "must have at least")
     return Problem(words, placed.path)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
 def _quoted(placed: _Placed, is_secret: Callable[[str, str], bool]) -> str:
     text = json_text(placed.value)
     if any(is_secret(part, text) for part in placed.path if isinstance(part, str)):
         return ""
-    return f", found {text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + '…'}"
+    return f", found {cut(text, _LONGEST_VALUE)}"
 
 
 @cache

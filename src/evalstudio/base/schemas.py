@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from .paths import fields_of
 from .problems import Problem
 
 Schema = dict[str, Any]
@@ -54,13 +55,8 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     if not isinstance(value, Mapping):
         return deepcopy(value)
     filled: dict[str, Any] = {key: deepcopy(item) for key, item in cast(Mapping[str, Any], value).items()}
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return filled
-    for name, part in cast(Mapping[str, Any], properties).items():
-        if not isinstance(part, Mapping):
-            continue
-        rules = cast(Mapping[str, Any], part)
+    for name, part in fields_of(schema.get("properties")).items():
+        rules = fields_of(part)
         if name in filled:
             filled[name] = with_defaults(rules, filled[name])
         elif "default" in rules:

@@ -21,7 +21,6 @@ from . import (
     serve,
     status,
 )
-from .project import with_server
 
 app = typer.Typer(
     name="evalstudio",
@@ -31,9 +30,9 @@ app = typer.Typer(
 )
 app.command("init")(new_project.init)
 app.command("demo")(new_project.demo)
-app.command("status")(with_server(status.status))
+app.command("status")(status.status)
 app.command("apply")(files.apply)
-app.command("export")(with_server(files.export))
+app.command("export")(files.export)
 app.add_typer(evals.app, name="eval")
 app.add_typer(runs.app, name="run")
 app.add_typer(executions.app, name="execution")

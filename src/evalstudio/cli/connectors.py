@@ -6,20 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from .definitions import HEADERS, FieldOption, NameArgument, definition_app, settings_of
-from .output import print_json, print_table, printable
-from .project import (
-    ConfigOption,
-    JsonOption,
-    client_at,
-    open_registry,
-    project_at,
-    run_async,
-    server_url,
-    with_server,
-)
+from .options import ConfigOption, JsonOption, ServerOption
+from .output import print_json, print_result, print_table
+from .project import Project, client_at, on_project, open_registry, run_async
 
 
 def _row(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -52,10 +42,9 @@ app = definition_app(
 
 
 @app.command("types")
-@with_server
-def list_types(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+def list_types(config: ConfigOption = None, as_json: JsonOption = False, server: ServerOption = None) -> None:
     """List the types of connectors, built in and from plugins."""
-    types = _types(config)
+    types = run_async(_types_on(server, config)) if server else open_registry(config).list_connector_types()
     if as_json:
         print_json(types)
         return
@@ -63,38 +52,25 @@ def list_types(config: ConfigOption = None, as_json: JsonOption = False) -> None
     print_table("Connector types", columns, [[item[c.lower()] for c in columns] for item in types])
 
 
-def _types(config: Path | None) -> list[Any]:
-    url = server_url(config)
-    if url is None:
-        return open_registry(config).list_connector_types()
-
-    async def work() -> list[Any]:
-        async with client_at(url) as client:
-            return await client.connector_types()
-
-    return run_async(work())
+async def _types_on(server: str, config: Path | None) -> list[Any]:
+    async with client_at(server, config) as client:
+        return await client.connector_types()
 
 
 @app.command("test")
-@with_server
-def call_agent(name: NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+@on_project
+async def call_agent(project: Project, name: NameArgument, as_json: JsonOption = False) -> int:
     """Call the agent once. Exit code 1 when it does not answer."""
+    from ..execution.definitions import find, load_project_state
 
-    async def work() -> bool:
-        from ..execution.definitions import find, load_project_state
-
-        async with project_at(config) as project:
-            state = await load_project_state(project.records)
-            check = await project.test(state.entity(find(state, "connector", name).key))
-        if as_json:
-            timing = {"success": check.success, "latencyMs": round(check.latency_ms, 3)}
-            print_json({**timing, "response": check.response, "error": check.error})
-        elif check.success:
-            reply = f": {check.response}" if check.response else ""
-            typer.echo(printable(f"It answers, in {check.latency_ms:,.0f} ms{reply}"))
-        else:
-            typer.echo(printable(f"It does not answer, after {check.latency_ms:,.0f} ms: {check.error}"))
-        return check.success
-
-    if not run_async(work()):
-        raise typer.Exit(1)
+    state = await load_project_state(project.records)
+    check = await project.test(state.entity(find(state, "connector", name).key))
+    timing = {"success": check.success, "latencyMs": round(check.latency_ms, 3)}
+    if check.success:
+        text = f"It answers, in {check.latency_ms:,.0f} ms" + (
+            f": {check.response}" if check.response else ""
+        )
+    else:
+        text = f"It does not answer, after {check.latency_ms:,.0f} ms: {check.error}"
+    print_result(as_json, {**timing, "response": check.response, "error": check.error}, text)
+    return 0 if check.success else 1

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import fail, print_json
-from .project import ConfigOption, JsonOption, YesOption, config_at_hand, confirm, run_async, workspace_at
+from .options import ConfigOption, JsonOption, YesOption
+from .output import fail, print_json, print_result
+from .project import LocalProject, config_path, confirm, on_local_project, run_async
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,18 +29,16 @@ def show_status(config: ConfigOption = None, as_json: JsonOption = False) -> Non
     from ..storage.opening import status
 
     settings, folder = _storage(config)
-    found = run_async(status(settings, folder))
+    schema = run_async(status(settings, folder))
     place = place_of(settings, folder)
-    if as_json:
-        print_json({"type": settings.type, "place": place, **_schema(found)})
-        return
     words = {
         "empty": "it is empty; the schema is made when it is first used",
         "older": 'it has an older schema; bring it up to date with "evalstudio db migrate"',
         "current": "it is up to date",
         "newer": "it was made by a newer version of evalstudio; update evalstudio",
     }
-    typer.echo(f"{settings.type} at {place}: {words[found.state]} (schema {found.found or 'none'})")
+    text = f"{settings.type} at {place}: {words[schema.state]} (schema {schema.found or 'none'})"
+    print_result(as_json, {"type": settings.type, "place": place, **_schema(schema)}, text)
 
 
 @app.command("migrate")
@@ -61,39 +60,33 @@ def migrate_database(config: ConfigOption = None, as_json: JsonOption = False) -
 
 
 @app.command("prune")
-def prune_database(
+@on_local_project
+async def prune_database(
+    project: LocalProject,
     keep: Annotated[str, typer.Option(help="Keep what is younger: 90d, 12h, 8w.", show_default=False)],
     yes: YesOption = False,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Delete executions and recorded evaluations that ended longer ago. Definitions stay."""
     period = period_of(keep)
-
-    async def work() -> None:
-        async with workspace_at(config) as workspace:
-            confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
-            pruned = await workspace.store.prune(period)
-        counts = {name: getattr(pruned, name) for name in ("executions", "runs", "evaluations", "events")}
-        if as_json:
-            print_json(counts)
-        else:
-            typer.echo("Deleted " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + ".")
-
-    run_async(work())
+    confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
+    pruned = await project.workspace.store.prune(period)
+    counts = {name: getattr(pruned, name) for name in ("executions", "runs", "evaluations", "events")}
+    text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    print_result(as_json, counts, f"Deleted {text}.")
 
 
 def period_of(text: str) -> timedelta:
-    found = _PERIOD.match(text.strip())
-    if found is None:
+    match = _PERIOD.match(text.strip())
+    if match is None:
         raise fail(f'--keep "{text}" is not a period; write 90d, 12h or 8w')
-    return int(found[1]) * _UNITS[found[2].lower()]
+    return int(match[1]) * _UNITS[match[2].lower()]
 
 
 def _storage(config: Path | None) -> tuple[StorageSettings, Path]:
     from ..project.config import read_config
 
-    path = config_at_hand(config)
+    path = config_path(config)
     return read_config(path).storage, path.resolve().parent
 
 
@@ -107,5 +100,5 @@ def place_of(settings: StorageSettings, folder: Path) -> str:
     return shown_address(settings.connection_string or "")
 
 
-def _schema(found: object) -> dict[str, object]:
-    return {name: getattr(found, name) for name in ("state", "found", "wanted")}
+def _schema(schema: object) -> dict[str, object]:
+    return {name: getattr(schema, name) for name in ("state", "found", "wanted")}

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .output import fail, print_json, print_table, printable, warn
-from .project import (
-    ConfigOption,
-    JsonOption,
-    Project,
-    YesOption,
-    confirm,
-    parameter,
-    parameters_of,
-    project_at,
-    run_async,
-    with_parameters,
-    with_server,
-)
+from .options import JsonOption, YesOption
+from .output import fail, print_json, print_result, print_table, printable, warn
+from .project import Project, confirm, on_project, parameter, parameters_of, with_parameters
 
 if TYPE_CHECKING:
     from ..base.located import Located
-    from ..project.changes import ProjectState
     from ..project.documents import AnyStored, DefinitionKind
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
@@ -38,7 +26,6 @@ FileOption = Annotated[
 ]
 
 Row = Callable[[Mapping[str, Any]], Sequence[str]]
-_NOT_FIELDS = ("kind", "$schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +64,41 @@ def definition_app(
     masked = ", secrets masked" if kind in ("persona", "connector") else ""
 
     @app.command("list", help=f"List the {kind}s.")
-    @with_server
-    def list_all(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-        run_async(_print_list(kind, config, as_json, columns, row))
+    @on_project
+    async def list_all(project: Project, as_json: JsonOption = False) -> None:
+        await _print_list(project, kind, columns, row, as_json)
 
     @app.command("show", help=f"Show {noun} as YAML{masked}.")
-    @with_server
-    def show(target: NameArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-        run_async(_print_one(kind, target, config, as_json))
+    @on_project
+    async def show(project: Project, target: NameArgument, as_json: JsonOption = False) -> None:
+        await _print_one(project, kind, target, as_json)
 
     @app.command("create", help=f"Make {noun}, from options or a file.")
-    @with_server
     @_with_fields(fields_of)
-    def create(
-        fields: dict[str, Any],
-        file: FileOption = None,
-        config: ConfigOption = None,
-        as_json: JsonOption = False,
+    @on_project
+    async def create(
+        project: Project, fields: dict[str, Any], file: FileOption = None, as_json: JsonOption = False
     ) -> None:
-        run_async(_save(kind, None, _read_fields(kind, file, fields), config, as_json))
+        await _save(project, kind, None, _read_fields(kind, file, fields), as_json)
 
     @app.command("update", help=f"Change the given fields of {noun}; the others stay.")
-    @with_server
     @_with_fields(fields_of)
-    def update(
+    @on_project
+    async def update(
+        project: Project,
         target: NameArgument,
         fields: dict[str, Any],
         file: FileOption = None,
-        config: ConfigOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        run_async(_save(kind, target, _read_fields(kind, file, fields), config, as_json))
+        await _save(project, kind, target, _read_fields(kind, file, fields), as_json)
 
     @app.command("delete", help=deleting)
-    @with_server
-    def delete(
-        target: NameArgument,
-        yes: YesOption = False,
-        config: ConfigOption = None,
-        as_json: JsonOption = False,
+    @on_project
+    async def delete(
+        project: Project, target: NameArgument, yes: YesOption = False, as_json: JsonOption = False
     ) -> None:
-        run_async(_delete(kind, target, config, as_json, yes))
+        await _delete(project, kind, target, as_json, yes)
 
     _ = list_all, show, create, update, delete
     return app
@@ -142,10 +123,11 @@ def _with_fields(options: Sequence[FieldOption]) -> Callable[[Callable[..., None
 
 
 async def _print_list(
-    kind: DefinitionKind, config: Path | None, as_json: bool, columns: Sequence[str], row: Row
+    project: Project, kind: DefinitionKind, columns: Sequence[str], row: Row, as_json: bool
 ) -> None:
-    async with project_at(config) as project:
-        state = await _state(project)
+    from ..execution.definitions import load_project_state
+
+    state = await load_project_state(project.records)
     documents = sorted((d for d in state.documents.values() if d.kind == kind), key=lambda d: d.key)
     if as_json:
         print_json([_json(state.entity(document.key)) for document in documents])
@@ -155,13 +137,12 @@ async def _print_list(
         print_table(f"{kind.title()}s", columns, [row(document.body) for document in documents])
 
 
-async def _print_one(kind: DefinitionKind, name: str, config: Path | None, as_json: bool) -> None:
+async def _print_one(project: Project, kind: DefinitionKind, name: str, as_json: bool) -> None:
     """One definition as the file it could be, secrets masked."""
-    from ..execution.definitions import find
+    from ..execution.definitions import find, load_project_state
     from ..project.documents import to_yaml
 
-    async with project_at(config) as project:
-        state = await _state(project)
+    state = await load_project_state(project.records)
     document = find(state, kind, name)
     if as_json:
         print_json(_json(state.entity(document.key)))
@@ -170,24 +151,23 @@ async def _print_one(kind: DefinitionKind, name: str, config: Path | None, as_js
 
 
 async def _save(
-    kind: DefinitionKind, name: str | None, fields: Located, config: Path | None, as_json: bool
+    project: Project, kind: DefinitionKind, name: str | None, fields: Located, as_json: bool
 ) -> None:
     """Make a definition, or change the one of this name."""
-    from ..execution.definitions import find, read_definition, with_fields
+    from ..execution.definitions import find, load_project_state, read_definition, with_fields
 
     if name is not None and not fields.data:
         raise fail("nothing to change: give --file or an option")
-    async with project_at(config) as project:
-        state = await _state(project)
-        if name is None:
-            saved = await project.create(kind, read_definition(state, kind, fields), fields)
-        else:
-            document = find(state, kind, name)
-            definition = read_definition(state, kind, with_fields(document, fields))
-            saved = await project.update(kind, state.entity(document.key), definition, fields)
-            _warn_of_dropped_secrets(definition, saved)
+    state = await load_project_state(project.records)
+    if name is None:
+        saved = await project.create(kind, read_definition(state, kind, fields), fields)
+    else:
+        document = find(state, kind, name)
+        definition = read_definition(state, kind, with_fields(document, fields))
+        saved = await project.update(kind, state.entity(document.key), definition, fields)
+        _warn_of_dropped_secrets(definition, saved)
     verb = "Made" if name is None else "Changed"
-    print_json(_json(saved)) if as_json else typer.echo(f'{verb} the {kind} "{saved.name}".')
+    print_result(as_json, _json(saved), f'{verb} the {kind} "{saved.name}".')
 
 
 def _warn_of_dropped_secrets(sent: AnyStored, saved: AnyStored) -> None:
@@ -200,22 +180,14 @@ def _warn_of_dropped_secrets(sent: AnyStored, saved: AnyStored) -> None:
         warn(f"Secrets of the old address were dropped; give them again: {', '.join(dropped)}")
 
 
-async def _delete(kind: DefinitionKind, name: str, config: Path | None, as_json: bool, yes: bool) -> None:
-    from ..execution.definitions import find
+async def _delete(project: Project, kind: DefinitionKind, name: str, as_json: bool, yes: bool) -> None:
+    from ..execution.definitions import find, load_project_state
 
-    async with project_at(config) as project:
-        state = await _state(project)
-        document = find(state, kind, name)
-        confirm(f'Delete the {kind} "{document.name}"?', yes=yes)
-        await project.delete(kind, state.entity(document.key))
-    deleted = document.name
-    print_json({"deleted": deleted}) if as_json else typer.echo(f'Deleted the {kind} "{deleted}".')
-
-
-async def _state(project: Project) -> ProjectState:
-    from ..execution import definitions
-
-    return await definitions.load_project_state(project.records)
+    state = await load_project_state(project.records)
+    document = find(state, kind, name)
+    confirm(f'Delete the {kind} "{document.name}"?', yes=yes)
+    await project.delete(kind, state.entity(document.key))
+    print_result(as_json, {"deleted": document.name}, f'Deleted the {kind} "{document.name}".')
 
 
 def _json(entity: AnyStored) -> dict[str, Any]:
@@ -225,21 +197,13 @@ def _json(entity: AnyStored) -> dict[str, Any]:
     return masked_entity(entity).model_dump(mode="json", by_alias=True)
 
 
-def _read_fields(kind: DefinitionKind, file: str | None, fields: Mapping[str, Any]) -> Located:
+def _read_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, Any]) -> Located:
     """The fields a command was given: those of its file, with its options over them."""
-    from dataclasses import replace
-
+    from ..base.files import parse_text, read_file
     from ..base.located import Located
 
-    located = Located("", {}) if file is None else _one_document(kind, file)
-    return replace(located, data={**located.data, **fields})
-
-
-def _one_document(kind: DefinitionKind, file: str) -> Located:
-    from dataclasses import replace
-
-    from ..base.files import parse_text, read_file
-
+    if file is None:
+        return Located("", dict(options))
     if file == "-":
         text = sys.stdin.read()
         documents = parse_text(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
@@ -248,10 +212,10 @@ def _one_document(kind: DefinitionKind, file: str) -> Located:
     data: Any = documents[0].data if len(documents) == 1 else None
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
-    fields = cast(dict[str, Any], data)
-    if fields.get("kind", kind) != kind:
-        raise fail(f"{documents[0].at(('kind',))}: this is of kind {fields['kind']}, not {kind}")
-    return replace(documents[0], data={key: item for key, item in fields.items() if key not in _NOT_FIELDS})
+    fields = {key: item for key, item in cast(dict[str, Any], data).items() if key != "$schema"}
+    if fields.pop("kind", kind) != kind:
+        raise fail(f"{documents[0].at(('kind',))}: this is of kind {data['kind']}, not {kind}")
+    return replace(documents[0], data={**fields, **options})
 
 
 def _headers(pairs: Sequence[str]) -> dict[str, str]:

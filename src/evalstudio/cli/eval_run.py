@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
 from .output import print_json, warn
-from .project import (
-    ConfigOption,
-    JsonOption,
-    LocalProject,
-    Project,
-    RemoteProject,
-    client_at,
-    config_at_hand,
-    run_async,
-    server_url,
-)
+from .project import LocalProject, Project, RemoteProject, project_at, run_async
+from .runs import plain
 
 if TYPE_CHECKING:
     from ..execution.processor import Follow
-    from ..execution.workspace import Workspace
     from ..project.documents import DefinitionKind
-    from ..project.entities import Counts, Execution, RunSummary, StoredEval
+    from ..project.entities import Counts, Execution, StoredEval
     from ..storage.contract import Records
 
 EXIT_FAILED, EXIT_ERRORED, EXIT_INTERRUPTED = 1, 3, 130
+# How long a stopped command waits for the answer that says whether the execution was started.
+_LAST_ANSWER_SECONDS = 5.0
 
 
 def eval_run(
@@ -43,7 +37,7 @@ def eval_run(
     last_failed: Annotated[
         bool, typer.Option("--last-failed", help="Only what did not pass in the last execution.")
     ] = False,
-    concurrency: Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")] = None,
+    concurrency: ConcurrencyOption = None,
     agent_errors: Annotated[
         str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
     ] = "error",
@@ -53,6 +47,7 @@ def eval_run(
     cache: Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
+    server: ServerOption = None,
 ) -> None:
     """Run an eval. Exit code: 0 all passed, 1 something failed, 3 nothing failed but something errored."""
     from ..base.problems import InvalidInput
@@ -64,35 +59,25 @@ def eval_run(
         raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
     part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
-    url = server_url(config)
-    if url is not None and (record or replay or cache or concurrency):
+    if server is not None and (record or replay or cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
-    async def work(project: Project, execution: Execution) -> int:
-        import asyncio
-
+    async def work() -> int:
         from ..execution.processor import stop_on_signals
 
-        stop = asyncio.Event()
-        with stop_on_signals(stop):
-            done = await follow(project, execution, stop, concurrency, quiet=as_json)
-        fails = agent_errors == "fail"
-        return await report(project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set())
+        options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
+        async with project_at(config, server, options) as project:
+            with stop_on_signals(stop):
+                execution = await _start(project, part, stop)
+                if execution is None:
+                    return EXIT_INTERRUPTED
+                done = await follow(project, execution, stop, concurrency, quiet=as_json)
+            fails = agent_errors == "fail"
+            return await report(
+                project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
+            )
 
-    async def here() -> int:
-        from ..execution.workspace import open_workspace
-
-        options = ModelOptions(record=record, replay=replay, cache=cache)
-        async with open_workspace(config_at_hand(config), options) as workspace:
-            return await work(LocalProject(workspace), await _start(workspace, part))
-
-    async def there(url: str) -> int:
-        async with client_at(url) as client:
-            project = RemoteProject(client)
-            return await work(project, await _start_there(project, part))
-
-    code = run_async(here() if url is None else there(url))
-    if code:
+    if code := run_async(work()):
         raise typer.Exit(code)
 
 
@@ -108,36 +93,53 @@ class Part:
     labels: dict[str, str]
 
 
-async def _start(workspace: Workspace, part: Part) -> Execution:
+async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
+    """The started execution, or nothing if the command was stopped before it was known to have started."""
+    prepare = _prepared_here if isinstance(project, LocalProject) else _prepared_there
+    start = await prepare(cast(Any, project), part)
+    if stop.is_set():
+        warn("Stopped. Nothing was started.")
+        return None
+    starting, stopping = asyncio.ensure_future(start()), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    # A request that is on its way may start the execution, so its answer is worth a short wait.
+    done, _ = await asyncio.wait((starting,), timeout=_LAST_ANSWER_SECONDS)
+    if done:
+        return starting.result()
+    starting.cancel()
+    warn("Stopped. Whether the execution was started is not known; see: evalstudio execution list --server …")
+    return None
+
+
+async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
     from dataclasses import replace
 
     from ..execution.request import only_failed, request_for, start_execution
 
-    wanted = await find_eval(workspace.store, part.name)
-    order = await request_for(
-        workspace, wanted, only=part.only, connectors=part.connectors, repetitions=part.repeat
+    workspace = project.workspace
+    chosen = await find_eval(workspace.store, part.name)
+    request = await request_for(
+        workspace, chosen, only=part.only, connectors=part.connectors, repetitions=part.repeat
     )
     if part.last_failed:
-        order = await only_failed(workspace.store, order)
-    return await start_execution(workspace, replace(order, labels=dict(part.labels)))
+        request = await only_failed(workspace.store, request)
+    return partial(start_execution, workspace, replace(request, labels=dict(part.labels)))
 
 
-async def _start_there(project: RemoteProject, part: Part) -> Execution:
-    """Let the server start it, which knows things by their ids."""
+async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
+    """The request to the server, which knows things by their ids."""
     from ..execution.definitions import find, load_project_state
 
-    wanted = await find_eval(project.records, part.name)
-    project_state = await load_project_state(project.records) if part.only or part.connectors else None
+    chosen = await find_eval(project.records, part.name)
+    state = await load_project_state(project.records) if part.only or part.connectors else None
 
     def ids(kind: DefinitionKind, names: tuple[str, ...]) -> list[str] | None:
-        return (
-            [project_state.entity(find(project_state, kind, one).key).id for one in names]
-            if project_state and names
-            else None
-        )
+        return [state.entity(find(state, kind, one).key).id for one in names] if state and names else None
 
-    return await project.client.start(
-        wanted.id,
+    return partial(
+        project.client.start,
+        chosen.id,
         repetitions=part.repeat,
         labels=part.labels,
         scenarioIds=ids("scenario", part.only),
@@ -171,8 +173,8 @@ async def report(
     project: Project,
     execution: Execution,
     *,
-    agent_errors_fail: bool,
-    as_json: bool,
+    agent_errors_fail: bool = False,
+    as_json: bool = False,
     stopped: bool = False,
 ) -> int:
     """Print what an execution came to and say the exit code."""
@@ -184,17 +186,15 @@ async def report(
     runs.reverse()
     summary = summarize(map(group_of, runs), agent_errors_fail=agent_errors_fail)
     if as_json:
-        listed = [run.model_dump(mode="json", by_alias=True, exclude_none=True) for run in runs]
-        shown = execution.model_dump(mode="json", by_alias=True, exclude_none=True)
-        print_json(
-            {"execution": shown, "summary": summary.model_dump(mode="json", by_alias=True), "runs": listed}
-        )
+        numbers = summary.model_dump(mode="json", by_alias=True)
+        print_json({"execution": plain(execution), "summary": numbers, "runs": [plain(run) for run in runs]})
     else:
         from .run_display import print_runs, print_summary
 
         print_runs(runs)
         print_summary(execution, summary)
-    missed = _misses(project)
+    cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
+    missed = cassette.misses if cassette is not None else []
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
         warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
@@ -209,23 +209,10 @@ async def report(
     return exit_code(summary.counts) or (EXIT_ERRORED if missed else 0)
 
 
-def _misses(project: Project) -> Sequence[object]:
-    """What a recording had no answer to."""
-    cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
-    return cassette.misses if cassette is not None else []
-
-
 def exit_code(counts: Counts) -> Literal[0, 1, 3]:
     if counts.failed:
         return EXIT_FAILED
     return EXIT_ERRORED if counts.passed < counts.total else 0
-
-
-def print_hint(runs: list[RunSummary]) -> None:
-    """What to look at next."""
-    failed = next((run for run in runs if run.result and run.result.outcome != "pass"), None)
-    if failed is not None:
-        typer.echo(f"Look closer: evalstudio run show {failed.id}")
 
 
 _LOOK_SECONDS = 0.3
@@ -249,8 +236,8 @@ async def follow(
         def show(now: Execution) -> None:
             counts = now.counts
             words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
-            asked = " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=counts.finished, description=words + asked)
+            words += " (stopping)" if stop.is_set() else ""
+            bar.update(task, completed=counts.finished, description=words)
 
         if isinstance(project, LocalProject):
             return await work_off(
@@ -259,9 +246,9 @@ async def follow(
         return await _watch(project.records, execution.id, stop, show)
 
 
-async def _watch(records: Records, wanted: str, stop: asyncio.Event, show: Follow) -> Execution:
+async def _watch(records: Records, execution_id: str, stop: asyncio.Event, show: Follow) -> Execution:
     while True:
-        now = await records.execution(wanted)
+        now = await records.execution(execution_id)
         show(now)
         if stop.is_set() or now.status in ("completed", "cancelled"):
             return now

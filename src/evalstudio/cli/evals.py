@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .definitions import FieldOption, definition_app, joined
 from .eval_run import eval_run
-from .project import with_server
 
 app = definition_app(
     "eval",
@@ -24,4 +23,4 @@ app = definition_app(
         FieldOption("--repetitions", "repetitions", "How often each combination runs.", int),
     ],
 )
-app.command("run")(with_server(eval_run))
+app.command("run")(eval_run)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from ..base.text import cut
-from .output import fail, print_json, print_table
-from .project import ConfigOption, JsonOption, open_registry
+from .options import ConfigOption, JsonOption
+from .output import fail, near, print_json, print_table
+from .project import open_registry
 
 if TYPE_CHECKING:
     from ..evaluators.definition import EvaluatorDefinition
-    from ..plugins import PluginRegistry
 
 app = typer.Typer(no_args_is_help=True, help="The evaluators a scenario can use.")
 
@@ -41,26 +39,20 @@ def list_evaluators(config: ConfigOption = None, as_json: JsonOption = False) ->
 @app.command("show")
 def show_evaluator(type_name: TypeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show one evaluator: what it checks, its settings, and an entry to copy."""
+    from ..base.problems import suggestion
 
     registry = open_registry(config)
     definition = registry.get_evaluator(type_name)
     if definition is None:
-        raise fail(_unknown(registry, type_name))
+        known = [item["type"] for item in registry.list_evaluator_types()]
+        hint = suggestion(type_name.lower().replace("_", "-"), known) or 'See "evalstudio evaluators list".'
+        raise fail(f'There is no evaluator of type "{type_name}". {hint[0].upper()}{hint[1:]}')
     example = example_entry(definition)
     described = next(item for item in registry.list_evaluator_types() if item["type"] == type_name)
     if as_json:
         print_json({**described, "example": example})
     else:
         _print_description(described, example)
-
-
-def _unknown(registry: PluginRegistry, type_name: str) -> str:
-    from difflib import get_close_matches
-
-    known = [item["type"] for item in registry.list_evaluator_types()]
-    close = get_close_matches(type_name.lower().replace("_", "-"), known, n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(close)}?" if close else 'See "evalstudio evaluators list".'
-    return f'There is no evaluator of type "{type_name}". {hint}'
 
 
 def _print_description(described: dict[str, Any], example: dict[str, Any] | None) -> None:
@@ -73,23 +65,15 @@ def _print_description(described: dict[str, Any], example: dict[str, Any] | None
     if described["description"]:
         console.print(Text(f"\n{described['description']}"))
     console.print()
-    rows = [(f.path, f.type, f.default, f.description) for f in fields_of(described["configSchema"])]
-    if rows:
+    schema = described["configSchema"]
+    if rows := fields_of(schema):
         print_table("Config", ("Field", "Type", "Default", "Description"), rows)
     else:
-        console.print("It has no described config.\n" if _is_open(described) else "It takes no config.\n")
+        closed = schema.get("additionalProperties") is False
+        console.print("It takes no config.\n" if closed else "It has no described config.\n")
     if example is not None:
-        _print_example(example)
-
-
-def _is_open(described: dict[str, Any]) -> bool:
-    return described["configSchema"].get("additionalProperties") is not False
-
-
-def _print_example(example: dict[str, Any]) -> None:
-    """Never wrapped: it is there to be copied."""
-    typer.echo("An entry of a scenario's evaluators:\n")
-    print_json(example)
+        typer.echo("An entry of a scenario's evaluators:\n")
+        print_json(example)
 
 
 _DEEPEST = 6
@@ -109,13 +93,11 @@ def example_entry(definition: EvaluatorDefinition) -> dict[str, Any] | None:
 
 def _candidates(schema: Schema) -> Iterator[dict[str, Any]]:
     """The schema's own examples, the required fields alone, with one more, then all."""
-    given: list[Any] = schema.get("examples", [])
-    yield from (dict(cast(Schema, example)) for example in given if isinstance(example, Mapping))
+    examples: list[Any] = schema.get("examples", [])
+    yield from (dict(cast(Schema, example)) for example in examples if isinstance(example, Mapping))
     smallest = _object(schema, schema, _DEEPEST)
-    every = {
-        name: _value(schema, resolved(schema, part), _DEEPEST)
-        for name, part in schema.get("properties", {}).items()
-    }
+    parts = {name: resolved(schema, part) for name, part in schema.get("properties", {}).items()}
+    every = {name: _value(schema, part, _DEEPEST) for name, part in parts.items()}
     yield smallest
     for name, value in every.items():
         yield {**smallest, name: value}
@@ -158,8 +140,8 @@ def _number(shape: Schema) -> float:
     high = shape.get("maximum", shape.get("exclusiveMaximum"))
     if high is not None and high <= 1:
         return high / 2 if shape.get("type") == "number" else int(high)
-    wanted = 10 if low is None or low < 10 else int(low) + 1
-    return wanted if high is None or wanted <= high else high
+    number = 10 if low is None or low < 10 else int(low) + 1
+    return number if high is None or number <= high else high
 
 
 def _object(root: Schema, shape: Schema, depth: int) -> dict[str, Any]:
@@ -190,17 +172,15 @@ def list_plugins(config: ConfigOption = None, as_json: JsonOption = False) -> No
         typer.echo('No plugins. List paths, modules or packages under "plugins" in evalstudio.config.json.')
     else:
         rows = [
-            (p.name, ", ".join(p.evaluators) or "-", ", ".join(p.connectors) or "-", _near(p.path))
+            (
+                p.name,
+                ", ".join(p.evaluators) or "-",
+                ", ".join(p.connectors) or "-",
+                near(p.path) if p.path else "",
+            )
             for p in loaded
         ]
         print_table("Plugins", ("Plugin", "Evaluators", "Connectors", "Path"), rows)
-
-
-def _near(path: str | None) -> str:
-    """A path as it is seen from here, where that is shorter."""
-    if path is None:
-        return ""
-    return min(path, os.path.relpath(path), key=len)
 
 
 _DEEPEST_FIELDS = 3
@@ -209,8 +189,9 @@ _LONGEST_DEFAULT = 40
 Schema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
+    """A row of the table of a config."""
+
     path: str
     type: str
     default: str
@@ -224,35 +205,34 @@ def fields_of(schema: Schema) -> list[Field]:
 
 def _fields(root: Schema, schema: Schema, prefix: str, depth: int) -> Iterator[Field]:
     required = schema.get("required", ())
-    for name, given in schema.get("properties", {}).items():
-        part = resolved(root, given)
-        path = f"{prefix}{name}"
-        yield Field(path, type_text(root, part), _default(part, name in required), _described(part))
+    for name, unresolved in schema.get("properties", {}).items():
+        part, path = resolved(root, unresolved), f"{prefix}{name}"
+        description = str(part.get("description") or "")
+        yield Field(path, type_text(root, part), _default(part, name in required), description)
         if depth > 0:
             yield from _nested(root, part, path, depth - 1)
 
 
 def _nested(root: Schema, part: Schema, path: str, depth: int) -> Iterator[Field]:
-    """The fields of the objects inside a field; what several shapes share is told once."""
-    told: dict[str, Field] = {}
+    """The fields of the objects inside a field; what several shapes share comes once."""
+    fields: dict[str, Field] = {}
     for shape in alternatives(root, part):
         inner, mark = shape, "."
         if isinstance(shape.get("items"), Mapping):
             inner, mark = resolved(root, shape["items"]), "[]."
         for one in alternatives(root, inner):
             for field in _fields(root, one, path + mark, depth):
-                told[field.path] = _joined(told[field.path], field) if field.path in told else field
-    yield from told.values()
+                known = fields.get(field.path)
+                fields[field.path] = field if known is None else _joined(known, field)
+    yield from fields.values()
 
 
 def _joined(first: Field, second: Field) -> Field:
     """One field of two shapes: where they differ, what only one of them says is left out."""
     if first.type == second.type:
         return first
-    default, description = (
-        one if one == other else ""
-        for one, other in ((first.default, second.default), (first.description, second.description))
-    )
+    default = first.default if first.default == second.default else ""
+    description = first.description if first.description == second.description else ""
     return Field(first.path, f"{first.type}, {second.type}", default, description)
 
 
@@ -303,11 +283,7 @@ def _default(part: Schema, required: bool) -> str:
     return cut(_json(part["default"]), _LONGEST_DEFAULT)
 
 
-def _described(part: Schema) -> str:
-    return str(part.get("description") or "")
-
-
 def _json(value: object) -> str:
-    import orjson
+    from ..base.json_text import json_text
 
-    return orjson.dumps(value, default=str).decode()
+    return json_text(value)

@@ -1,4 +1,4 @@
-"""``evalstudio execution``: presses of the button, and how each is shown."""
+"""``evalstudio execution``: each time an eval was run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import print_json, print_table
-from .project import ConfigOption, JsonOption, YesOption, confirm, project_at, run_async, with_server
-from .runs import CursorOption, LimitOption, check_word, execution_id, more_hint, plain, when
+from .options import JsonOption, YesOption
+from .output import print_result
+from .project import Project, confirm, on_project
+from .runs import CursorOption, LimitOption, check_word, execution_id, print_page, when
 
 if TYPE_CHECKING:
     from ..project.entities import Execution
@@ -22,32 +23,22 @@ ExecutionArgument = Annotated[
 
 
 @app.command("list")
-@with_server
-def list_executions(
+@on_project
+async def list_executions(
+    project: Project,
     status: Annotated[str | None, typer.Option(help=f"One of: {', '.join(_STATUSES)}.")] = None,
     limit: LimitOption = 20,
     cursor: CursorOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List executions, the newest first."""
+    from ..storage.contract import Filters
+
     check_word("--status", status, _STATUSES)
-
-    async def work() -> None:
-        from ..storage.contract import Filters
-
-        async with project_at(config) as project:
-            page = await project.records.executions(Filters(status=status), cursor=cursor, limit=limit)
-        if as_json:
-            print_json({"items": [plain(one) for one in page.items], "cursor": page.cursor})
-        elif not page.items:
-            typer.echo('No executions yet. Run an eval with "evalstudio eval run".')
-        else:
-            columns = ("Execution", "Started", "Status", "Eval", "Runs")
-            print_table("Executions", columns, map(_row, page.items))
-            more_hint(page.cursor)
-
-    run_async(work())
+    page = await project.records.executions(Filters(status=status), cursor=cursor, limit=limit)
+    columns = ("Execution", "Started", "Status", "Eval", "Runs")
+    nothing = 'No executions yet. Run an eval with "evalstudio eval run".'
+    print_page(page, "Executions", columns, _row, nothing, as_json)
 
 
 def _row(execution: Execution) -> tuple[str, ...]:
@@ -58,62 +49,35 @@ def _row(execution: Execution) -> tuple[str, ...]:
 def counts_text(execution: Execution) -> str:
     """The runs of an execution by where they stand, without what there is none of."""
     counts = execution.counts
-    told = [
-        f"{number} {word}"
-        for word in ("passed", "failed", "errored", "cancelled", "running", "queued")
-        if (number := getattr(counts, word))
-    ]
-    return ", ".join(told) or "none"
+    words = ("passed", "failed", "errored", "cancelled", "running", "queued")
+    return ", ".join(f"{number} {word}" for word in words if (number := getattr(counts, word))) or "none"
 
 
 @app.command("show")
-@with_server
-def show_execution(
-    wanted: ExecutionArgument, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
+@on_project
+async def show_execution(project: Project, target: ExecutionArgument, as_json: JsonOption = False) -> None:
     """Show what an execution came to."""
+    from .eval_run import report
 
-    async def work() -> None:
-        from .eval_run import report
-
-        async with project_at(config) as project:
-            found = await project.records.execution(await execution_id(project.records, wanted))
-            await report(project, found, agent_errors_fail=False, as_json=as_json)
-
-    run_async(work())
+    execution = await project.records.execution(await execution_id(project.records, target))
+    await report(project, execution, as_json=as_json)
 
 
 @app.command("cancel")
-@with_server
-def cancel_execution(
-    wanted: ExecutionArgument, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
+@on_project
+async def cancel_execution(project: Project, target: ExecutionArgument, as_json: JsonOption = False) -> None:
     """Cancel the runs of an execution that are waiting or running."""
-
-    async def work() -> None:
-        async with project_at(config) as project:
-            found = await execution_id(project.records, wanted)
-            count = await project.records.cancel(execution_id=found)
-        print_json({"cancelled": count}) if as_json else typer.echo(f"{count} runs cancelled.")
-
-    run_async(work())
+    count = await project.records.cancel(execution_id=await execution_id(project.records, target))
+    print_result(as_json, {"cancelled": count}, f"{count} runs cancelled.")
 
 
 @app.command("delete")
-@with_server
-def delete_execution(
-    wanted: ExecutionArgument,
-    yes: YesOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
+@on_project
+async def delete_execution(
+    project: Project, target: ExecutionArgument, yes: YesOption = False, as_json: JsonOption = False
 ) -> None:
     """Delete an execution with all its runs."""
-
-    async def work() -> None:
-        async with project_at(config) as project:
-            found = await project.records.execution(await execution_id(project.records, wanted))
-            confirm(f"Delete execution {found.id} with {found.counts.total} runs?", yes=yes)
-            count = await project.records.delete_execution(found.id)
-        print_json({"deleted": count}) if as_json else typer.echo(f"Deleted, with {count} runs.")
-
-    run_async(work())
+    execution = await project.records.execution(await execution_id(project.records, target))
+    confirm(f"Delete execution {execution.id} with {execution.counts.total} runs?", yes=yes)
+    count = await project.records.delete_execution(execution.id)
+    print_result(as_json, {"deleted": count}, f"Deleted, with {count} runs.")

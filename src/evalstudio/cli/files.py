@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import fail, print_json, printable, warn
-from .project import (
-    ConfigOption,
-    JsonOption,
-    YesOption,
-    confirm,
-    open_registry,
-    project_at,
-    run_async,
-    workspace_at,
-)
+from .options import ConfigOption, JsonOption, YesOption
+from .output import fail, print_json, print_result, printable, warn, write_files
+from .project import LocalProject, Project, confirm, on_local_project, on_project, open_registry
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..project.changes import DefinitionChange
     from ..project.documents import Document, Format
 
@@ -31,20 +21,22 @@ _DONE = {"+": "added", "~": "changed", "-": "deleted"}
 _PLANNED = {"+": "to add", "~": "to change", "-": "to delete"}
 
 
-def apply(
+@on_local_project
+async def apply(
+    project: LocalProject,
     paths: Annotated[list[Path], typer.Argument(help="YAML or JSON files, or folders of them.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete the definitions that are not in the files.")
     ] = False,
     yes: YesOption = False,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make the project match files of definitions.
 
     All of them are checked before anything is changed, and the plan is shown: + new, ~ changed, - deleted.
     """
+    from ..project.changes import read_files
 
     def review(changes: Sequence[DefinitionChange]) -> None:
         if not as_json:
@@ -53,18 +45,9 @@ def apply(
         if gone and not dry_run:
             confirm(f"Delete {gone} definition{'s' if gone > 1 else ''}?", yes=yes)
 
-    async def work() -> None:
-        from ..execution.definitions import DefinitionService
-        from ..project.changes import read_files
-
-        documents = read_files(paths)
-        async with workspace_at(config) as workspace:
-            changes = await DefinitionService(workspace).apply(
-                documents, prune=prune, dry_run=dry_run, review=review
-            )
-        print_outcome(changes, applied=not dry_run, as_json=as_json)
-
-    run_async(work())
+    documents = read_files(paths)
+    changes = await project.definitions.apply(documents, prune=prune, dry_run=dry_run, review=review)
+    print_outcome(changes, applied=not dry_run, as_json=as_json)
 
 
 def print_plan(changes: Sequence[DefinitionChange]) -> None:
@@ -88,39 +71,33 @@ def print_outcome(changes: Sequence[DefinitionChange], *, applied: bool, as_json
         typer.echo(f"{summary}." if applied else f"{summary}; nothing was changed.")
 
 
-def export(
+@on_project
+async def export(
+    project: Project,
     folder: Annotated[
-        Path | None,
-        typer.Argument(help="One file per definition, in folders by kind; else all on stdout."),
+        Path | None, typer.Argument(help="One file per definition, in folders by kind; else all on stdout.")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="yaml or json.")] = "yaml",
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the definitions as files.
 
     Applied again, they change nothing. Secrets are masked; a mask keeps what is stored.
     """
+    from ..execution.definitions import load_project_state
+    from ..project.changes import export_documents
+    from ..project.documents import in_one, to_text
 
-    async def work() -> None:
-        from ..execution.definitions import load_project_state
-        from ..project.changes import export_documents
-        from ..project.documents import in_one, to_text
-
-        if form not in ("yaml", "json"):
-            raise fail(f'--format is yaml or json, not "{form}"')
-        async with project_at(config) as project:
-            documents = export_documents(await load_project_state(project.records))
-        if folder is not None:
-            _write(folder, documents, form, as_json)
-        elif as_json or form == "json":
-            print_json(in_one(documents))
-        else:
-            typer.echo(
-                to_text(in_one(documents), "yaml") if documents else "# nothing is defined yet\n", nl=False
-            )
-
-    run_async(work())
+    if form not in ("yaml", "json"):
+        raise fail(f'--format is yaml or json, not "{form}"')
+    documents = export_documents(await load_project_state(project.records))
+    if folder is not None:
+        _write(folder, documents, form, as_json)
+    elif as_json or form == "json":
+        print_json(in_one(documents))
+    else:
+        text = to_text(in_one(documents), "yaml") if documents else "# nothing is defined yet\n"
+        typer.echo(text, nl=False)
 
 
 def _write(folder: Path, documents: list[Document], form: Format, as_json: bool) -> None:
@@ -129,17 +106,10 @@ def _write(folder: Path, documents: list[Document], form: Format, as_json: bool)
 
     files = {folder / path: text for path, text in in_files(documents, form).items()}
     before = set(definition_files(folder)) if folder.is_dir() else set[Path]()
-    try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise fail(f"{error.filename}: cannot be written ({error.strerror})") from None
+    write_files(files)
     others = sorted(before - set(files))
-    if as_json:
-        print_json({"files": [str(path) for path in files], "others": [str(path) for path in others]})
-    else:
-        typer.echo(f"{len(files)} definitions in {folder}")
+    lists = {"files": [str(path) for path in files], "others": [str(path) for path in others]}
+    print_result(as_json, lists, f"{len(files)} definitions in {folder}")
     if others:
         listed = ", ".join(str(path) for path in others[:3]) + (", …" if len(others) > 3 else "")
         warn(f"Other files are there too, which may define the same names again: {listed}")

@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from .output import fail, print_json
-from .project import JsonOption, run_async
+from .options import JsonOption
+from .output import fail, print_json, write_files
+from .project import local_project_at, run_async
 
-_TEMPLATE = Path(__file__).parent.parent / "templates" / "starter"
+_TEMPLATES = Path(__file__).parent.parent / "templates"
 _CONFIG = "evalstudio.config.json"
 
 
@@ -25,12 +26,7 @@ def init(
     """Make a project that runs at once."""
     files = _files(folder, name or folder.resolve().name or "project")
     _refuse_to_overwrite(folder, files)
-    try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise fail(f"{error.filename}: cannot be written ({error.strerror})") from None
+    write_files(files)
     run_async(_apply(folder))
     if as_json:
         print_json({"folder": str(folder), "files": [str(path) for path in files]})
@@ -40,19 +36,20 @@ def init(
 
 def _files(folder: Path, name: str) -> dict[Path, str]:
     """What is written: path and text. A .gitignore that is there already stays as it is."""
-    found: dict[Path, str] = {}
-    for source in sorted(_TEMPLATE.rglob("*")):
+    files: dict[Path, str] = {}
+    starter = _TEMPLATES / "starter"
+    for source in sorted(starter.rglob("*")):
         if source.is_dir() or "__pycache__" in source.parts:
             continue
-        relative = source.relative_to(_TEMPLATE)
+        relative = source.relative_to(starter)
         path = folder / (".gitignore" if str(relative) == "gitignore" else relative)
         if path.name == ".gitignore" and path.exists():
             continue
         text = source.read_text(encoding="utf-8")
-        found[path] = (
-            text.replace('"NAME"', json.dumps(name, ensure_ascii=False)) if path.name == _CONFIG else text
-        )
-    return found
+        if path.name == _CONFIG:
+            text = text.replace('"NAME"', json.dumps(name, ensure_ascii=False))
+        files[path] = text
+    return files
 
 
 def _refuse_to_overwrite(folder: Path, files: dict[Path, str]) -> None:
@@ -68,10 +65,9 @@ def _refuse_to_overwrite(folder: Path, files: dict[Path, str]) -> None:
 
 async def _apply(folder: Path) -> None:
     from ..execution.definitions import apply_files
-    from ..execution.workspace import open_workspace
 
-    async with open_workspace(folder / _CONFIG) as workspace:
-        await apply_files(workspace, [folder / "evals"])
+    async with local_project_at(folder / _CONFIG) as project:
+        await apply_files(project.workspace, [folder / "evals"])
 
 
 def _print_next(folder: Path, files: dict[Path, str]) -> None:
@@ -95,11 +91,10 @@ def demo(
     place = folder or Path(tempfile.mkdtemp(prefix="evalstudio-demo-"))
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise fail(f"{folder} is not empty; name a new folder")
-    source = Path(__file__).parent.parent / "templates" / "demo"
-    shutil.copytree(source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    typer.echo(
-        f"A booking agent with {len(list((place / 'evals').iterdir()))} file of scenarios, in {place}\n"
-    )
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(_TEMPLATES / "demo", place, dirs_exist_ok=True, ignore=ignore)
+    count = len(list((place / "evals").iterdir()))
+    typer.echo(f"A booking agent with {count} file of scenarios, in {place}\n")
     run_async(_run(place))
     typer.echo(
         "\nOne scenario fails, and rightly so: the agent says that the booking is cancelled, but its book "
@@ -120,13 +115,11 @@ async def _run(place: Path) -> None:
     from ..execution.definitions import apply_files
     from ..execution.processor import work_off
     from ..execution.request import request_for, start_execution
-    from ..execution.workspace import open_workspace
     from .eval_run import find_eval, report
-    from .project import LocalProject
 
-    async with open_workspace(place / "evalstudio.config.json") as workspace:
+    async with local_project_at(place / _CONFIG) as project:
+        workspace = project.workspace
         await apply_files(workspace, [place / "evals"])
-        order = await request_for(workspace, await find_eval(workspace.store, None))
-        execution = await start_execution(workspace, order)
-        done = await work_off(workspace, execution, stop=asyncio.Event())
-        await report(LocalProject(workspace), done, agent_errors_fail=False, as_json=False)
+        request = await request_for(workspace, await find_eval(workspace.store, None))
+        execution = await start_execution(workspace, request)
+        await report(project, await work_off(workspace, execution, stop=asyncio.Event()))

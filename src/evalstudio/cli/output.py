@@ -1,14 +1,16 @@
-"""What the commands print: tables for people, JSON for programs."""
+"""What the commands print and write: tables for people, JSON for programs, files."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 
-# Where room is short the columns in the middle are kept narrow, for the sake of the last.
+# In a narrow terminal the columns in the middle are kept narrow, for the sake of the last.
 _NARROW = 10
 _LONGEST_WORD = 20
 
@@ -20,8 +22,13 @@ def print_json(value: Any) -> None:
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
 
 
+def print_result(as_json: bool, value: Any, text: str) -> None:
+    """The value for programs, or the text for people."""
+    print_json(value) if as_json else typer.echo(printable(text))
+
+
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table that fits the terminal. The first column is kept whole, the last has most room to wrap in."""
+    """A table that fits the terminal. The first column is kept whole, the last is the widest to wrap in."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -44,6 +51,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     console.print()
 
 
+def near(path: str) -> str:
+    """A path as it is seen from here, where that is shorter."""
+    return min(path, os.path.relpath(path), key=len)
+
+
 def printable(text: str) -> str:
     """Text without what would steer a terminal: agents and files may hold anything."""
     if text.isprintable():
@@ -53,6 +65,16 @@ def printable(text: str) -> str:
 
 def _longest_word(text: str) -> int:
     return min(max(map(len, text.split()), default=0), _LONGEST_WORD)
+
+
+def write_files(files: Mapping[Path, str]) -> None:
+    """Write each text to its path, in UTF-8 with the line ends it has."""
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise fail(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
 def warn(message: str) -> None:

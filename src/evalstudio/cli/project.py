@@ -1,4 +1,4 @@
-"""The project a command works on: the one at hand, or one on a server."""
+"""The project a command works on: the local one, or one on a server."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import inspect
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager, redirect_stdout
-from contextvars import ContextVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
+from .options import ConfigOption, ServerOption
 from .output import fail
 
 if TYPE_CHECKING:
@@ -21,102 +21,104 @@ if TYPE_CHECKING:
     from ..client import AsyncClient
     from ..client.asynchronous import AsyncDefinitions
     from ..connectors.session import ConnectorCheck
-    from ..execution.workspace import Workspace
+    from ..execution.workspace import ModelOptions, Workspace
     from ..plugins import PluginRegistry
     from ..project.documents import AnyStored, DefinitionKind
     from ..project.entities import StoredConnector
     from ..storage.contract import Records
 
-_ServerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        envvar="EVALSTUDIO_SERVER",
-        help="The project on this server; its token comes from EVALSTUDIO_TOKEN.",
-        show_default=False,
-    ),
-]
-_server: ContextVar[str | None] = ContextVar("server", default=None)
 
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
-
-def config_at_hand(config: Path | None) -> Path:
+def config_path(config: Path | None) -> Path:
     """The config file given, else the nearest one; a command that needs a project makes none by itself."""
     from ..base.problems import InvalidInput
     from ..project.config import find_config
 
     path = config or find_config(Path.cwd())
     if path is None:
-        raise InvalidInput(
-            "there is no evalstudio.config.json here or in a folder above; "
-            'make a project with "evalstudio init"'
-        )
+        missing = "there is no evalstudio.config.json here or in a folder above"
+        raise InvalidInput(f'{missing}; make a project with "evalstudio init"')
     return path
 
 
 @asynccontextmanager
-async def workspace_at(config: Path | None) -> AsyncGenerator[Workspace]:
-    """The project at hand, open."""
+async def local_project_at(
+    config: Path | None, options: ModelOptions | None = None
+) -> AsyncGenerator[LocalProject]:
     from ..execution.workspace import open_workspace
 
-    async with open_workspace(config_at_hand(config)) as workspace:
-        yield workspace
+    path = config_path(config)
+    async with open_workspace(path, options) as workspace:
+        yield LocalProject(workspace, path)
 
 
 @asynccontextmanager
-async def project_at(config: Path | None) -> AsyncGenerator[Project]:
-    """The project on the server that was named, else the one at hand."""
-
-    url = server_url(config)
-    if url is None:
-        async with workspace_at(config) as workspace:
-            yield LocalProject(workspace)
+async def project_at(
+    config: Path | None, server: str | None, options: ModelOptions | None = None
+) -> AsyncGenerator[Project]:
+    """The project on the server, if one is named, else the local one."""
+    if server is None:
+        async with local_project_at(config, options) as project:
+            yield project
     else:
-        async with client_at(url) as client:
+        async with client_at(server, config) as client:
             yield RemoteProject(client)
 
 
 @asynccontextmanager
-async def client_at(url: str) -> AsyncGenerator[AsyncClient]:
-    """A client of a server; that it cannot be reached is said in words."""
+async def client_at(url: str, config: Path | None = None) -> AsyncGenerator[AsyncClient]:
+    """A client of a server. An unreachable server is an error for the user."""
     from aiohttp import ClientError
 
     from ..base.problems import InvalidInput
     from ..client import AsyncClient
 
+    if config is not None:
+        raise fail("--server and --config exclude each other")
     if not url.startswith(("http://", "https://")):
         raise InvalidInput(f'--server takes an address such as http://127.0.0.1:3000, not "{url}"')
     try:
         async with AsyncClient(url, os.environ.get("EVALSTUDIO_TOKEN")) as client:
             yield client
     except (ClientError, TimeoutError) as error:
-        reason = str(error) or "no answer in time"
-        raise InvalidInput(
-            f"{url} cannot be reached ({reason}); is evalstudio serve running there?"
-        ) from None
+        reason = f"{url} cannot be reached ({str(error) or 'no answer in time'})"
+        raise InvalidInput(f"{reason}; is evalstudio serve running there?") from None
 
 
-def server_url(config: Path | None) -> str | None:
-    """The server a command was told to use."""
-    if (url := _server.get()) is not None and config is not None:
-        raise fail("--server and --config exclude each other")
-    return url
+AsyncCommand = Callable[..., Coroutine[Any, Any, int | None]]
 
 
-def with_server(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command with one more option: a server whose project it is about."""
+def _opening(
+    opened: Callable[..., AbstractAsyncContextManager[Any]], **options: Any
+) -> Callable[[AsyncCommand], Callable[..., None]]:
+    """A decorator of commands whose first parameter is opened from ``options``, which it adds.
 
-    @wraps(command)
-    def call(*, server: str | None, **values: Any) -> None:
-        _server.set(server)
-        command(**values)
+    What the command returns, if anything, is the exit code.
+    """
 
-    return with_parameters(call, [*parameters_of(command), parameter("server", _ServerOption)])
+    def decorate(command: AsyncCommand) -> Callable[..., None]:
+        @wraps(command)
+        def call(**values: Any) -> None:
+            target = {name: values.pop(name) for name in options}
+
+            async def work() -> int | None:
+                async with opened(**target) as project:
+                    return await command(project, **values)
+
+            if code := run_async(work()):
+                raise typer.Exit(code)
+
+        _, *own, as_json = parameters_of(command)
+        config, *others = (parameter(name, annotation) for name, annotation in options.items())
+        return with_parameters(call, [*own, config, as_json, *others])
+
+    return decorate
 
 
-def parameters_of(command: Callable[..., None]) -> list[inspect.Parameter]:
+on_project = _opening(project_at, config=ConfigOption, server=ServerOption)
+on_local_project = _opening(local_project_at, config=ConfigOption)
+
+
+def parameters_of(command: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(command, eval_str=True).parameters.values())
 
 
@@ -128,8 +130,7 @@ def with_parameters(
     command: Callable[..., None], parameters: Iterable[inspect.Parameter]
 ) -> Callable[..., None]:
     """The command with the parameters that typer is to make options and arguments of."""
-    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-    signature = inspect.Signature(named)
+    signature = inspect.Signature([one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters])
     command.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - read by inspect
     return command
 
@@ -160,27 +161,27 @@ class Project(Protocol):
 
 
 class LocalProject:
-    """The project at hand."""
+    """The project in a folder of this machine."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, path: Path) -> None:
         from ..execution.definitions import DefinitionService
 
-        self.workspace = workspace
+        self.workspace, self.config_path = workspace, path
         self.records: Records = workspace.store
-        self._definitions = DefinitionService(workspace)
+        self.definitions = DefinitionService(workspace)
 
     async def create(self, kind: DefinitionKind, definition: AnyStored, located: Located) -> AnyStored:
-        return await self._definitions.create(kind, definition, located=located)
+        return await self.definitions.create(kind, definition, located=located)
 
     async def update(
         self, kind: DefinitionKind, known: AnyStored, definition: AnyStored, located: Located
     ) -> AnyStored:
-        return await self._definitions.update(
+        return await self.definitions.update(
             kind, known.id, definition, expected=known.version, located=located
         )
 
     async def delete(self, kind: DefinitionKind, known: AnyStored) -> None:
-        await self._definitions.delete(kind, known.id, expected=known.version)
+        await self.definitions.delete(kind, known.id, expected=known.version)
 
     async def test(self, connector: StoredConnector) -> ConnectorCheck:
         from ..execution.connector_test import check_agent
@@ -222,30 +223,21 @@ T = TypeVar("T")
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
     try:
-        import uvloop
+        from uvloop import run
     except ImportError:
-        import asyncio
-
-        return asyncio.run(work)
-    return uvloop.run(work)
-
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        "-c",
-        metavar="PATH",
-        help="The config file; else the nearest evalstudio.config.json or .yaml up the folders.",
-        show_default=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Plain JSON for other programs.")]
+        run = asyncio.run
+    try:
+        return run(work)
+    except asyncio.CancelledError:
+        # The second Ctrl-C, which ends the work at once.
+        raise typer.Exit(130) from None
 
 
 def open_registry(config: Path | None) -> PluginRegistry:
-    """The registry of the project at hand; outside a project, the built-ins."""
+    """The registry of the local project; outside a project, the built-ins."""
     from ..plugins import create_registry, load_plugins
     from ..project.config import find_config, read_config
 

@@ -47,11 +47,11 @@ def print_run(run: Run) -> None:
 def _print_heading(console: Console, run: Run) -> None:
     from rich.text import Text
 
-    from ..reporting.statistics import subject_of
+    from ..project.entities import Subject
 
     outcome = run.result.outcome if run.result else run.status
     heading = Text.assemble(
-        (printable(subject_of(run).label), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
+        (printable(Subject.of(run).label), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
     )
     console.print(heading)
     console.print(Text(" · ".join(_facts(run)), "dim"))
@@ -161,13 +161,13 @@ _MOST_ROWS = 60
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
     """A row for every scenario, case, persona and connector; repetitions share one."""
-    from ..reporting.statistics import subject_of
+    from ..project.entities import Subject
 
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     several = len({run.connector_name for run in runs}) > 1
     for run in runs:
         named = run if several else run.model_copy(update={"connector_name": None})
-        groups[subject_of(named).label].append(run)
+        groups[Subject.of(named).label].append(run)
     rows = [_run_row(subject, members) for subject, members in groups.items()]
     if len(rows) > _MOST_ROWS:
         rows.sort(key=lambda row: row[3] == "pass")
@@ -214,10 +214,10 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if counts.unasserted:
         typer.echo(f"{counts.unasserted} passed with no assertions and are in no rate")
     if summary.flaky:
-        flaky = (f"{one.subject} ({one.passed} passed, {one.failed} failed)" for one in summary.flaky)
+        flaky = (f"{one.subject.label} ({one.passed} passed, {one.failed} failed)" for one in summary.flaky)
         typer.echo(printable(f"flaky: {', '.join(flaky)}"))
     if summary.slowest and counts.total > 1:
-        slow = (f"{one.subject} {milliseconds(one.latency_ms)}" for one in summary.slowest)
+        slow = (f"{one.subject.label} {milliseconds(one.latency_ms)}" for one in summary.slowest)
         typer.echo(printable(f"slowest: {', '.join(slow)}"))
     if summary.tokens is not None:
         reported = f"reported by {summary.runs_with_tokens} of {counts.total} runs"

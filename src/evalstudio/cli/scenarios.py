@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from .definitions import FieldOption, definition_app, joined, settings_of
-from .output import fail, print_json
-from .project import ConfigOption, JsonOption, project_at, run_async, with_server, workspace_at
+from .options import JsonOption
+from .output import fail, print_result
+from .project import LocalProject, Project, on_local_project, on_project
 
 if TYPE_CHECKING:
     from ..project.documents import Document
-
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
 
 
 def _row(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -63,26 +62,20 @@ app = definition_app(
 
 
 @app.command("import")
-def import_scenarios(
+@on_local_project
+async def import_scenarios(
+    project: LocalProject,
     file: Annotated[Path, typer.Argument(help="A JSONL file, one scenario per line.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change.")] = False,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add the scenarios of a file, and change those that are there already."""
+    from .files import print_outcome, print_plan
 
-    async def work() -> None:
-        from ..execution.definitions import DefinitionService
-        from .files import print_outcome, print_plan
-
-        documents = _read_lines(file)
-        async with workspace_at(config) as workspace:
-            changes = await DefinitionService(workspace).apply(documents, dry_run=dry_run)
-        if not as_json:
-            print_plan(changes)
-        print_outcome(changes, applied=not dry_run, as_json=as_json)
-
-    run_async(work())
+    changes = await project.definitions.apply(_read_lines(file), dry_run=dry_run)
+    if not as_json:
+        print_plan(changes)
+    print_outcome(changes, applied=not dry_run, as_json=as_json)
 
 
 def _read_lines(file: Path) -> list[Document]:
@@ -112,39 +105,29 @@ def _read_lines(file: Path) -> list[Document]:
 
 
 @app.command("export")
-@with_server
-def export_scenarios(
+@on_project
+async def export_scenarios(
+    project: Project,
     file: Annotated[Path, typer.Argument(help="The JSONL file to write; - writes to stdout.")],
-    tag: TagOption = None,
-    config: ConfigOption = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write all scenarios, one JSON object per line, to be imported elsewhere."""
+    import orjson
 
-    async def work() -> None:
-        import orjson
+    from ..execution.definitions import load_project_state
+    from ..project.changes import export_documents
 
-        from ..execution.definitions import load_project_state
-        from ..project.changes import export_documents
-
-        async with project_at(config) as project:
-            documents = export_documents(await load_project_state(project.records))
-        scenarios = [
-            d.body
-            for d in documents
-            if d.kind == "scenario" and set(tag or ()) <= set(d.body.get("tags", ()))
-        ]
-        text = b"".join(orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE) for body in scenarios)
-        if str(file) == "-":
-            typer.echo(text, nl=False)
-            return
-        try:
-            file.write_bytes(text)
-        except OSError as error:
-            raise fail(f"{file}: cannot be written ({error.strerror})") from None
-        if as_json:
-            print_json({"file": str(file), "scenarios": len(scenarios)})
-        else:
-            typer.echo(f"{len(scenarios)} scenarios in {file}")
-
-    run_async(work())
+    documents = export_documents(await load_project_state(project.records))
+    bodies = [document.body for document in documents if document.kind == "scenario"]
+    scenarios = [body for body in bodies if set(tag or ()) <= set(body.get("tags", ()))]
+    text = b"".join(orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE) for body in scenarios)
+    if str(file) == "-":
+        typer.echo(text, nl=False)
+        return
+    try:
+        file.write_bytes(text)
+    except OSError as error:
+        raise fail(f"{file}: cannot be written ({error.strerror})") from None
+    counts = {"file": str(file), "scenarios": len(scenarios)}
+    print_result(as_json, counts, f"{len(scenarios)} scenarios in {file}")

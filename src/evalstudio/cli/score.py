@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import JsonOption
 from .output import fail, print_json, print_table, warn
-from .project import JsonOption
 
 if TYPE_CHECKING:
     from ..scoring.job import ScoringJob

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from .options import ConcurrencyOption, ConfigOption
 from .output import fail, warn
-from .project import ConfigOption, config_at_hand, run_async
+from .project import local_project_at, run_async
 
 
 def serve(
@@ -57,7 +58,7 @@ def _open_soon(address: str) -> None:
 
 
 def worker(
-    concurrency: Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")] = None,
+    concurrency: ConcurrencyOption = None,
     until_done: Annotated[
         bool, typer.Option("--until-done", help="Stop when nothing is queued or running any more.")
     ] = False,
@@ -69,18 +70,15 @@ def worker(
         import asyncio
 
         from ..execution.processor import Processor, stop_on_signals
-        from ..execution.workspace import open_workspace
         from ..storage.contract import Filters
 
-        async with open_workspace(config_at_hand(config)) as workspace:
-            processor = Processor(workspace, concurrency=concurrency)
+        async with local_project_at(config) as project:
+            processor = Processor(project.workspace, concurrency=concurrency)
             stop = asyncio.Event()
 
             async def nothing_left() -> bool:
-                waiting = [
-                    await workspace.store.runs(Filters(status=s), limit=1) for s in ("queued", "running")
-                ]
-                return not any(page.items for page in waiting)
+                filters = (Filters(status="queued"), Filters(status="running"))
+                return not any([(await project.records.runs(one, limit=1)).items for one in filters])
 
             warn(f"worker {processor.worker_id} is ready; Ctrl-C stops it")
             with stop_on_signals(stop):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -29,25 +30,23 @@ from ..version import __version__
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+Json = dict[str, Any]
+Query = Mapping[str, str | int | None]
+
 _LARGEST = 256 * 1024 * 1024
 _PART = 1024 * 1024
+_PAGE = 200
+_RETRY_SECONDS = 1.0
 
 
 class ServerError(Exception):
     """What a server refused, or could not do."""
 
-    def __init__(
-        self, status: int, code: str, message: str, details: list[dict[str, Any]] | None = None
-    ) -> None:
-        super().__init__("\n  ".join([message, *_places(details or [])]))
-        self.status, self.code = status, code
-        self.details = details or []
-
-
-def _places(details: list[dict[str, Any]]) -> list[str]:
-    """What is wrong where, if it is more than the message tells."""
-    problems = [Problem(one["message"], (one["path"],), one.get("hint", "")) for one in details]
-    return [str(problem) for problem in problems] if len(problems) > 1 else []
+    def __init__(self, status: int, code: str, message: str, details: Sequence[Json] = ()) -> None:
+        problems = [Problem(one["message"], (one["path"],), one.get("hint", "")) for one in details]
+        # The message names the first problem already.
+        super().__init__("\n  ".join([message, *(map(str, problems) if len(problems) > 1 else ())]))
+        self.status, self.code, self.details = status, code, list(details)
 
 
 async def read_limited(response: ClientResponse) -> bytes:
@@ -57,9 +56,8 @@ async def read_limited(response: ClientResponse) -> bytes:
     async for part in response.content.iter_chunked(_PART):
         size += len(part)
         if size > _LARGEST:
-            raise ServerError(
-                response.status, "too_large", f"{response.url} answered more than {_LARGEST:,} bytes"
-            )
+            message = f"{response.url} answered more than {_LARGEST:,} bytes"
+            raise ServerError(response.status, "too_large", message)
         parts.append(part)
     return b"".join(parts)
 
@@ -73,69 +71,56 @@ async def raise_refusal(response: ClientResponse) -> None:
         error = orjson.loads(content)["error"]
         raise ServerError(response.status, error["code"], error["message"], error["details"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        text = content[:200].decode(errors="replace")
-        raise ServerError(
-            response.status, "unknown", f"{response.url} answered {response.status}: {text}"
-        ) from None
+        text = f"{response.url} answered {response.status}: {content[:200].decode(errors='replace')}"
+        raise ServerError(response.status, "unknown", text) from None
 
 
 DefinitionT = TypeVar("DefinitionT", bound=BaseModel)
 StoredT = TypeVar("StoredT", StoredPersona, StoredScenario, StoredConnector, StoredEval)
 
-_OWN = set(Stored.model_fields)
 
-
+@dataclass(frozen=True, slots=True)
 class AsyncDefinitions(Generic[DefinitionT, StoredT]):
     """The definitions of one kind on a server."""
 
-    def __init__(
-        self, client: AsyncClient, noun: str, model: type[DefinitionT], stored: type[StoredT]
-    ) -> None:
-        self._client = client
-        self._path = f"/api/{noun}"
-        self._model = model
-        self._stored = stored
+    client: AsyncClient
+    path: str
+    model: type[DefinitionT]
+    stored: type[StoredT]
 
     async def list(self, text: str | None = None) -> list[StoredT]:
         """All of them, or those with this text in their name."""
-        items = self._client.pages(self._path, {"text": text})
-        return [self._stored.model_validate(item) async for item in items]
+        items = self.client.pages(self.path, {"text": text})
+        return [self.stored.model_validate(item) async for item in items]
 
     async def get(self, definition_id: str) -> StoredT:
-        return self._stored.model_validate(await self._client.call("GET", f"{self._path}/{definition_id}"))
+        return self.stored.model_validate(await self.client.call("GET", f"{self.path}/{definition_id}"))
 
     async def create(self, definition: DefinitionT | Mapping[str, Any], *, key: str | None = None) -> StoredT:
         """Make one. The same ``key`` given again makes nothing new."""
-        answer = await self._client.call("POST", self._path, body=self._body(definition), key=key)
-        return self._stored.model_validate(answer)
+        answer = await self.client.call("POST", self.path, body=self._body(definition), key=key)
+        return self.stored.model_validate(answer)
 
     async def update(
         self, definition_id: str, definition: DefinitionT | Mapping[str, Any], *, version: int | None = None
     ) -> StoredT:
         """Replace one; with ``version`` only if it is still that version."""
-        body, path = self._body(definition), f"{self._path}/{definition_id}"
-        answer = await self._client.call("PUT", path, body=body, if_match=_etag(version))
-        return self._stored.model_validate(answer)
+        body, path = self._body(definition), f"{self.path}/{definition_id}"
+        answer = await self.client.call("PUT", path, body=body, if_match=_etag(version))
+        return self.stored.model_validate(answer)
 
     async def delete(self, definition_id: str, *, version: int | None = None) -> None:
         """Delete one; with ``version`` only if it is still that version."""
-        await self._client.call("DELETE", f"{self._path}/{definition_id}", if_match=_etag(version))
+        await self.client.call("DELETE", f"{self.path}/{definition_id}", if_match=_etag(version))
 
-    def _body(self, definition: DefinitionT | Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, definition: DefinitionT | Mapping[str, Any]) -> Json:
         is_model = isinstance(definition, BaseModel)
-        model = definition if is_model else self._model.model_validate(dict(definition))
-        return model.model_dump(mode="json", by_alias=True, exclude=_OWN)
+        model = definition if is_model else self.model.model_validate(dict(definition))
+        return model.model_dump(mode="json", by_alias=True, exclude=set(Stored.model_fields))
 
 
 def _etag(version: int | None) -> str | None:
     return None if version is None else f'"v{version}"'
-
-
-Json = dict[str, Any]
-Query = Mapping[str, str | int | None]
-
-_PAGE = 200
-_RETRY_SECONDS = 1.0
 
 
 class AsyncClient:
@@ -145,10 +130,10 @@ class AsyncClient:
         self.url = url.rstrip("/")
         self._token = token
         self._http: ClientSession | None = None
-        self.personas = AsyncDefinitions(self, "personas", Persona, StoredPersona)
-        self.scenarios = AsyncDefinitions(self, "scenarios", Scenario, StoredScenario)
-        self.connectors = AsyncDefinitions(self, "connectors", Connector, StoredConnector)
-        self.evals = AsyncDefinitions(self, "evals", Eval, StoredEval)
+        self.personas = AsyncDefinitions(self, "/api/personas", Persona, StoredPersona)
+        self.scenarios = AsyncDefinitions(self, "/api/scenarios", Scenario, StoredScenario)
+        self.connectors = AsyncDefinitions(self, "/api/connectors", Connector, StoredConnector)
+        self.evals = AsyncDefinitions(self, "/api/evals", Eval, StoredEval)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -245,15 +230,16 @@ class AsyncClient:
         from aiohttp import ClientError, ClientTimeout
 
         query = {"executionId": execution_id, "runId": run_id, "after": after}
+        timeout = ClientTimeout(total=None, sock_read=60)
         while True:
             try:
-                async with self._request(
-                    "GET", "/api/events", query=query, timeout=ClientTimeout(total=None, sock_read=60)
-                ) as response:
+                async with self._request("GET", "/api/events", query=query, timeout=timeout) as response:
                     await raise_refusal(response)
-                    async for event in _events(response):
-                        query["after"] = event["id"]
-                        yield event
+                    async for line in response.content:
+                        if line.startswith(b"data: "):
+                            event: Json = orjson.loads(line[6:])
+                            query["after"] = event["id"]
+                            yield event
             except (ClientError, TimeoutError):
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -313,9 +299,3 @@ class AsyncClient:
                 headers["Authorization"] = f"Bearer {self._token}"
             self._http = ClientSession(headers=headers, cookie_jar=DummyCookieJar())
         return self._http
-
-
-async def _events(response: ClientResponse) -> AsyncIterator[Json]:
-    async for line in response.content:
-        if line.startswith(b"data: "):
-            yield cast(Json, orjson.loads(line[6:]))

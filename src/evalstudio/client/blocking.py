@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .asynchronous import AsyncClient, AsyncDefinitions, DefinitionT, Json, StoredT
@@ -13,9 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _blocking(
-    method: Callable[Concatenate[Any, P], Awaitable[T]],
-) -> Callable[Concatenate[Any, P], T]:
+def _blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[Any, P], T]:
     """The same method for plain code."""
 
     def call(self: Any, *args: P.args, **more: P.kwargs) -> T:
@@ -32,26 +30,11 @@ class Definitions(Generic[DefinitionT, StoredT]):
         self.asynchronous = asynchronous
         self.run_blocking = client.run_blocking
 
-    def list(self, text: str | None = None) -> list[StoredT]:
-        """All of them, or those with this text in their name."""
-        return self.run_blocking(self.asynchronous.list(text))
-
-    def get(self, definition_id: str) -> StoredT:
-        return self.run_blocking(self.asynchronous.get(definition_id))
-
-    def create(self, definition: DefinitionT | Mapping[str, Any], *, key: str | None = None) -> StoredT:
-        """Make one. The same ``key`` given again makes nothing new."""
-        return self.run_blocking(self.asynchronous.create(definition, key=key))
-
-    def update(
-        self, definition_id: str, definition: DefinitionT | Mapping[str, Any], *, version: int | None = None
-    ) -> StoredT:
-        """Replace one; with ``version`` only if it is still that version."""
-        return self.run_blocking(self.asynchronous.update(definition_id, definition, version=version))
-
-    def delete(self, definition_id: str, *, version: int | None = None) -> None:
-        """Delete one; with ``version`` only if it is still that version."""
-        self.run_blocking(self.asynchronous.delete(definition_id, version=version))
+    list = _blocking(AsyncDefinitions[DefinitionT, StoredT].list)
+    get = _blocking(AsyncDefinitions[DefinitionT, StoredT].get)
+    create = _blocking(AsyncDefinitions[DefinitionT, StoredT].create)
+    update = _blocking(AsyncDefinitions[DefinitionT, StoredT].update)
+    delete = _blocking(AsyncDefinitions[DefinitionT, StoredT].delete)
 
 
 class Client:

@@ -30,16 +30,16 @@ class RemoteRecords:
     ) -> Page[AnyStored]:
         return await self._page(f"/api/{kind}s", STORED[kind], filters, cursor, limit)
 
-    async def execution(self, wanted: str) -> Execution:
-        return await self._client.execution(wanted)
+    async def execution(self, execution_id: str) -> Execution:
+        return await self._client.execution(execution_id)
 
     async def executions(
         self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[Execution]:
         return await self._page("/api/executions", Execution, filters, cursor, limit)
 
-    async def run(self, wanted: str, *, attempt: int | None = None) -> Run:
-        return await self._client.run(wanted, attempt=attempt)
+    async def run(self, run_id: str, *, attempt: int | None = None) -> Run:
+        return await self._client.run(run_id, attempt=attempt)
 
     async def runs(
         self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
@@ -52,9 +52,9 @@ class RemoteRecords:
     async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         return await self._affected("retry", execution_id, run_ids)
 
-    async def delete_execution(self, wanted: str) -> int:
-        count = (await self.execution(wanted)).counts.total
-        await self._client.call("DELETE", f"/api/executions/{wanted}")
+    async def delete_execution(self, execution_id: str) -> int:
+        count = (await self.execution(execution_id)).counts.total
+        await self._client.call("DELETE", f"/api/executions/{execution_id}")
         return count
 
     async def delete_runs(self, run_ids: Sequence[str]) -> int:
@@ -78,7 +78,7 @@ class RemoteRecords:
     async def _page(
         self, path: str, shape: type[E], filters: Filters, cursor: str | None, limit: int
     ) -> Page[E]:
-        """As many as are wanted, in as many requests as the server needs for them."""
+        """As many as ``limit`` says, in as many requests as the server needs for them."""
         items: list[E] = []
         while True:
             query = {**_query(filters), "cursor": cursor, "limit": min(limit - len(items), _LARGEST_PAGE)}

@@ -7,7 +7,7 @@ part of it, so that a recording made on one machine can be replayed on another.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ..base.addresses import shown_address
+from ..base.paths import texts_in
 from ..base.redaction import SECRET_HEADER, SECRET_SETTING, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
 from ..cassettes import Cassette, CassetteError
@@ -100,11 +101,8 @@ class AgentRecording:
         response = self.cassette.find("agent", request, run_key=self.run_key)
         error: Json | None = response.get("error")
         if error is not None:
-            raise ConnectorError(
-                str(error.get("message", "")),
-                again=bool(error.get("again")),
-                retry_after=error.get("retryAfter"),
-            )
+            message, again = str(error.get("message", "")), bool(error.get("again"))
+            raise ConnectorError(message, again=again, retry_after=error.get("retryAfter"))
         return response
 
 
@@ -165,9 +163,8 @@ class ReplayedSession:
         try:
             reply = _reply(response)
         except (ValidationError, KeyError, TypeError, ValueError) as error:
-            raise CassetteError(
-                f"an answer recorded in {self._recording.cassette.path} cannot be used: {error}"
-            ) from None
+            path = self._recording.cassette.path
+            raise CassetteError(f"an answer recorded in {path} cannot be used: {error}") from None
         self._messages = [*messages, *reply.messages]
         self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
         self.run.thread_message_count += len(new_messages) + len(reply.messages)
@@ -177,9 +174,8 @@ class ReplayedSession:
     async def state(self) -> Json | None:
         if self._recording.definition.state_hook is None:
             return None
-        return self._recording.find(self._recording.request("state", messages=_plain(self._messages))).get(
-            "state"
-        )
+        request = self._recording.request("state", messages=_plain(self._messages))
+        return self._recording.find(request).get("state")
 
 
 def _invocation(
@@ -227,8 +223,8 @@ def _is_secret(name: object) -> bool:
 
 def _recorded_config(config: object) -> Json:
     """The config as plain data: what differs from the defaults, without secrets and limits."""
-    fields = _without_secrets(_as_data(config))
-    return {name: value for name, value in fields.items() if name not in _LIMITS}
+    fields = _without_secrets(_as_data(config)).items()
+    return {name: value for name, value in fields if name not in _LIMITS}
 
 
 def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set[str]:
@@ -245,7 +241,7 @@ def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set
     return {
         *values_of(*headers.values()),
         *secrets_sent(address, secret_headers),
-        *_secret_texts(_as_data(settings.config)),
+        *(text for path, text in texts_in(_as_data(settings.config)) if any(map(_is_secret, path))),
         _basic_credentials(address),
     }
 
@@ -269,14 +265,3 @@ def _without_secrets(value: Any) -> Any:
         fields = cast(Mapping[str, Any], value)
         return {name: _without_secrets(item) for name, item in fields.items() if not _is_secret(name)}
     return [_without_secrets(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
-
-
-def _secret_texts(value: Any, *, secret: bool = False) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, item in cast(Mapping[str, Any], value).items():
-            yield from _secret_texts(item, secret=secret or _is_secret(name))
-    elif isinstance(value, list):
-        for item in cast(list[Any], value):
-            yield from _secret_texts(item, secret=secret)
-    elif secret and isinstance(value, str):
-        yield value

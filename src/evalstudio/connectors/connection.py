@@ -37,10 +37,10 @@ class CallPolicy:
         own = {name: value for name in names if (value := getattr(config, name, None)) is not None}
         return replace(self, **own) if own else self
 
-    def wait_before(self, retry: int, asked: float | None, chance: float) -> float:
+    def wait_before(self, retry: int, requested: float | None, chance: float) -> float:
         """Seconds before a retry (from 1): as the agent asked, else doubling; spread by chance (0–1)."""
         longest = self.longest_wait_seconds
-        seconds = backoff(retry, self.backoff_seconds, longest) if asked is None else asked
+        seconds = backoff(retry, self.backoff_seconds, longest) if requested is None else requested
         return min(seconds * (1 + self.jitter * chance), longest)
 
 

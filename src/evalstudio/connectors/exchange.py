@@ -90,8 +90,8 @@ async def _refusal(response: ClientResponse, connection: AgentConnection, place:
             body += chunk
     except (ClientError, OSError):
         pass
-    asked = retry_after(response.headers)
-    return _of_status(response.status, connection, place, _beginning(body, connection), asked)
+    detail = _beginning(body, connection)
+    return _of_status(response.status, connection, place, detail, retry_after(response.headers))
 
 
 def address(base_url: str, path: str) -> str:
@@ -183,11 +183,11 @@ def _broken_off(place: str) -> ConnectorError:
 
 
 def _of_status(
-    status: int, connection: AgentConnection, place: str, detail: str, asked: float | None
+    status: int, connection: AgentConnection, place: str, detail: str, wait: float | None
 ) -> ConnectorError:
     """An answer with a status other than success."""
     message = f"{place} {_words(status)}{f': {detail}' if detail else ''}"
-    return ConnectorError(connection.redact(message), again=is_temporary(status), retry_after=asked)
+    return ConnectorError(connection.redact(message), again=is_temporary(status), retry_after=wait)
 
 
 def _words(status: int) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
 from ..base.json_text import json_text
-from ..base.paths import MISSING, PathText, Steps, fields_of, follow, items_of, read_path
+from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_path
 from ..base.placeholders import fill, names_in, only_placeholder, written
 from ..base.text import cut
 from ..configs import StrictConfig
@@ -29,17 +28,6 @@ class RemoteConfig(StrictConfig):
 
 
 _DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
-
-
-@dataclass(slots=True, frozen=True)
-class CompiledConfig:
-    """A config in the form it is used."""
-
-    fill: Fill
-    reply: Steps
-    tools: Steps | None
-    usage: Steps
-    thread: Steps
 
 
 class HttpConfig(RemoteConfig):
@@ -63,20 +51,13 @@ class HttpConfig(RemoteConfig):
     def _is_usable(self) -> HttpConfig:
         if self.method == "GET" and not isinstance(self.request_template, dict):
             raise ValueError("GET needs a requestTemplate, an object that becomes the query")
-        assert self.compiled
+        assert self.fill_body
         return self
 
     @cached_property
-    def compiled(self) -> CompiledConfig:
-        """The template and the paths, read once."""
-        template = _DEFAULT_BODY if self.request_template is None else self.request_template
-        return CompiledConfig(
-            fill=compile_template(template),
-            reply=read_path(self.response_path),
-            tools=None if self.tool_calls_path is None else read_path(self.tool_calls_path),
-            usage=read_path(self.usage_path),
-            thread=read_path(self.thread_id_path),
-        )
+    def fill_body(self) -> Fill:
+        """The template as a function, made once."""
+        return compile_template(_DEFAULT_BODY if self.request_template is None else self.request_template)
 
 
 @define_connector(type="http", label="HTTP Endpoint", needs_address=True)
@@ -85,7 +66,7 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
     from .exchange import exchange
 
     config = ctx.config
-    body = config.compiled.fill(ctx)
+    body = config.fill_body(ctx)
     if config.method != "GET":
         return _read(config, await exchange(ctx, config.path, body, method=config.method))
     query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
@@ -94,21 +75,26 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
 
 def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
     """The response in an answer."""
-    thread = follow(answer, config.compiled.thread)
+    thread = follow(answer, read_path(config.thread_id_path))
     return ConnectorResponse(
         messages=_messages(config, answer),
-        tokens_usage=fields_of(follow(answer, config.compiled.usage)) or None,
+        tokens_usage=fields_of(follow(answer, read_path(config.usage_path))) or None,
         thread_id=str(thread) if isinstance(thread, str | int) else None,
     )
 
 
 def _messages(config: HttpConfig, answer: Any) -> list[Any]:
-    path = config.compiled.reply
+    path = read_path(config.response_path)
     calls = _calls(config, answer)
     reply = follow(answer, path) if path else _usual(answer)
     if reply is MISSING or reply is None:
         if not calls:
-            raise _nothing(config, answer)
+            problem = (
+                f'nothing is at "{config.response_path}"'
+                if path
+                else "set responsePath to where the reply is"
+            )
+            raise ConnectorError(f"the answer has the wrong shape: {problem} in {_beginning(answer)}")
         reply = {"role": "assistant"}
     messages = _as_messages(reply)
     if messages is None:
@@ -118,22 +104,14 @@ def _messages(config: HttpConfig, answer: Any) -> list[Any]:
 
 
 def _calls(config: HttpConfig, answer: Any) -> list[Any]:
-    value = MISSING if config.compiled.tools is None else follow(answer, config.compiled.tools)
+    path = config.tool_calls_path
+    value = None if path is None else follow(answer, read_path(path))
     if value is MISSING or value is None:
         return []
     calls = items_of(value)
     if calls is None:
-        raise ConnectorError(
-            f'what is at "{config.tool_calls_path}" is no list of tool calls: {_beginning(value)}'
-        )
+        raise ConnectorError(f'what is at "{path}" is no list of tool calls: {_beginning(value)}')
     return calls
-
-
-def _nothing(config: HttpConfig, answer: Any) -> ConnectorError:
-    shape = "the answer has the wrong shape"
-    if config.compiled.reply:
-        return ConnectorError(f'{shape}: nothing is at "{config.response_path}" in {_beginning(answer)}')
-    return ConnectorError(f"{shape}: set responsePath to where the reply is in {_beginning(answer)}")
 
 
 def _usual(answer: Any) -> Any:
@@ -210,14 +188,14 @@ def _compile(part: Any) -> Fill | None:
 def _compile_text(text: str) -> Fill | None:
     names = names_in(text)
     if unknown := [name for name in names if name not in PLACEHOLDERS]:
-        known = ", ".join(PLACEHOLDERS)
-        raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {known}")
+        raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {', '.join(PLACEHOLDERS)}")
     if not names:
         return None
     if name := only_placeholder(text):
         return PLACEHOLDERS[name]
-    return lambda ctx: fill(text, lambda name: _text_of(PLACEHOLDERS[name](ctx)))
 
+    def value_of(name: str, ctx: ConnectorContext[Any]) -> str:
+        value = PLACEHOLDERS[name](ctx)
+        return "" if value is None else written(value)
 
-def _text_of(value: Any) -> str:
-    return "" if value is None else written(value)
+    return lambda ctx: fill(text, lambda name: value_of(name, ctx))

@@ -1,4 +1,4 @@
-"""``openai``: chat completions, OpenAI's own or any server that speaks the same."""
+"""``openai``: chat completions, OpenAI's own or those of any compatible server."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ async def openai_agent(ctx: ConnectorContext[OpenAIConfig]) -> ConnectorResponse
     """
     from .exchange import exchange
 
-    answer = await exchange(ctx, _path(ctx.connector.base_url), ctx.config.body(ctx.messages))
-    return _read(answer)
+    return _read(await exchange(ctx, _path(ctx.connector.base_url), ctx.config.body(ctx.messages)))
 
 
 def _path(base_url: str) -> str:

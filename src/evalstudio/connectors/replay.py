@@ -31,8 +31,7 @@ class ReplayConfig(StrictConfig):
         description='In the project folder; each line {"messages": [...]} with an "id" or "name" if wanted',
     )
     select: Literal["messages", "name"] = Field(
-        default="messages",
-        description="By what the user says, or by the name of the run's case or scenario",
+        default="messages", description="By what the user says, or by the name of the run's case or scenario"
     )
     conversation: str | None = Field(default=None, description="The id or name of the one to play, always")
 
@@ -41,14 +40,13 @@ class ReplayConfig(StrictConfig):
 async def replay_agent(ctx: ConnectorContext[ReplayConfig]) -> ConnectorResponse:
     """Plays back what an agent said after the same user message, at the same turn of a recording."""
     recording = await _load(ctx)
-    turns = turns_of(ctx.messages)
-    texts = _user_texts(turns)
+    texts, replies = split(ctx.messages)
     conversation = _choose(ctx, recording, texts)
     answer = conversation.answer(texts)
     last = _quoted(texts[-1]) if texts else "an opening"
     if answer is None:
         raise _miss(last, conversation.described(len(texts)))
-    rest = answer[len(turns[-1].messages) if turns else 0 :]
+    rest = answer[len(replies[-1]) :]
     if not rest:
         raise _miss(f"a message after {last}" if texts else last, "nothing more recorded")
     return ConnectorResponse(rest, metadata={"replayed": conversation.label})
@@ -70,6 +68,7 @@ async def _load(ctx: ConnectorContext[ReplayConfig]) -> Recording:
 
 
 def _read(project: ProjectScope | None, file: str) -> Recording:
+    """The recording in a file; read once as long as the file stays the same."""
     if project is None:
         raise ConnectorError(f'the file "{file}" cannot be read: there is no project folder here')
     folder = project.folder.resolve()
@@ -81,7 +80,11 @@ def _read(project: ProjectScope | None, file: str) -> Recording:
         raise ConnectorError(f'the file "{file}" is outside the project folder')
     if not path.is_file():
         raise ConnectorError(f'there is no file "{file}" in the project folder')
-    return _read_recording(path, file)
+    try:
+        facts = path.stat()
+        return _read_lines(path, facts.st_mtime_ns, facts.st_size, file)
+    except OSError as error:
+        raise ConnectorError(f'the file "{file}" cannot be read ({error.strerror})') from None
 
 
 def _choose(ctx: ConnectorContext[ReplayConfig], recording: Recording, texts: Texts) -> Conversation:
@@ -114,63 +117,44 @@ def _quoted(text: str) -> str:
     return f'"{cut(text, 120)}"'
 
 
-@dataclass(slots=True)
-class Turn:
-    """A user's text, none before the first, and every message up to the next one."""
-
-    user_text: str | None
-    messages: list[Message] = field(default_factory=list[Message])
-
-
-def _user_texts(turns: Iterable[Turn]) -> Texts:
-    return tuple(turn.user_text for turn in turns if turn.user_text is not None)
-
-
 def _normal(text: str) -> str:
     """Texts are compared without the accidents of typing: composed, outer and repeated blanks removed."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def turns_of(messages: Iterable[Message]) -> list[Turn]:
-    """A conversation cut where the user speaks."""
-    turns: list[Turn] = []
+def split(messages: Iterable[Message]) -> tuple[Texts, list[list[Message]]]:
+    """What the user says, and what follows each text; the first list is what comes before all of them."""
+    texts: list[str] = []
+    replies: list[list[Message]] = [[]]
     for message in messages:
         if message.role == "user":
-            turns.append(Turn(_normal(message.text)))
+            texts.append(_normal(message.text))
+            replies.append([])
         else:
-            if not turns:
-                turns.append(Turn(None))
-            turns[-1].messages.append(message)
-    return turns
+            replies[-1].append(message)
+    return tuple(texts), replies
 
 
 @dataclass(slots=True, frozen=True)
 class Conversation:
-    """One line of a recording."""
+    """One line of a recording. ``replies`` has one list more than ``texts``: what came before the first."""
 
     label: str
-    turns: list[Turn]
-
-    @property
-    def user_texts(self) -> Texts:
-        return _user_texts(self.turns)
+    texts: Texts
+    replies: list[list[Message]]
 
     def answer(self, texts: Texts) -> list[Message] | None:
         """What followed the last of these user texts, if it came at the same turn."""
-        if not texts:
-            opening = self.turns[0] if self.turns else None
-            return opening.messages if opening and opening.user_text is None else None
-        begun = [turn for turn in self.turns if turn.user_text is not None]
-        if len(texts) > len(begun) or begun[len(texts) - 1].user_text != texts[-1]:
+        turn = len(texts)
+        if turn > len(self.texts) or (texts and self.texts[turn - 1] != texts[-1]):
             return None
-        return begun[len(texts) - 1].messages
+        return self.replies[turn] if turn or self.replies[0] else None
 
     def described(self, turn: int) -> str:
         """The user's text at a turn, for an error."""
-        texts = self.user_texts
-        if turn == 0 or turn > len(texts):
-            return f"{self.label}, {len(texts)} turns"
-        return f"{_quoted(texts[turn - 1])} ({self.label})"
+        if turn == 0 or turn > len(self.texts):
+            return f"{self.label}, {len(self.texts)} turns"
+        return f"{_quoted(self.texts[turn - 1])} ({self.label})"
 
 
 @dataclass(slots=True)
@@ -185,28 +169,14 @@ class Recording:
         self.conversations.append(conversation)
         for name in names:
             self.by_name.setdefault(name, conversation)
-        texts = conversation.user_texts
-        for length in range(len(texts) + 1):
-            self.by_messages.setdefault(texts[:length], conversation)
+        for length in range(len(conversation.texts) + 1):
+            self.by_messages.setdefault(conversation.texts[:length], conversation)
 
     def nearest(self, texts: Texts) -> list[Conversation]:
         """A few conversations that went the same way up to the last message, else the first ones."""
         before = texts[:-1]
-        same = [
-            c
-            for c in self.conversations
-            if len(c.user_texts) > len(before) and c.user_texts[: len(before)] == before
-        ]
-        return (same or self.conversations)[:3]
-
-
-def _read_recording(path: Path, name: str) -> Recording:
-    """The recording in a file; read once as long as the file stays the same."""
-    try:
-        facts = path.stat()
-        return _read_lines(path, facts.st_mtime_ns, facts.st_size, name)
-    except OSError as error:
-        raise ConnectorError(f'the file "{name}" cannot be read ({error.strerror})') from None
+        longer = (c for c in self.conversations if len(c.texts) > len(before))
+        return ([c for c in longer if c.texts[: len(before)] == before] or self.conversations)[:3]
 
 
 @lru_cache(maxsize=8)
@@ -235,4 +205,4 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     except ValidationError as error:
         raise ConnectorError(f"{where}: not a message: {problems_of(error)[0]}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
-    recording.add(Conversation(names[0] if names else where, turns_of(messages)), names)
+    recording.add(Conversation(names[0] if names else where, *split(messages)), names)

@@ -211,11 +211,7 @@ class ConnectorCheck:
 
 
 async def test_connector(
-    definition: ConnectorDefinition,
-    settings: ConnectorSettings[Any],
-    *,
-    pool: HttpPool,
-    policy: CallPolicy,
+    definition: ConnectorDefinition, settings: ConnectorSettings[Any], *, pool: HttpPool, policy: CallPolicy
 ) -> ConnectorCheck:
     """Whether the agent is there and answers; raises nothing but a cancellation."""
     run = RunInfo(id=f"test-{uuid4().hex[:12]}")

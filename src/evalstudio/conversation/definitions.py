@@ -68,13 +68,13 @@ class EvaluatorUse(Definition):
     reduce: Reduce | None = Field(default=None, description="How a metric is reduced over the turns")
 
 
-def _says_something(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("a message of the script must not be blank")
     return text
 
 
-Said = Annotated[str, AfterValidator(_says_something)]
+ScriptText = Annotated[str, AfterValidator(_not_blank)]
 InCode = SkipJsonSchema[InstanceOf[Entry]]
 
 
@@ -84,7 +84,7 @@ class Scenario(Definition):
     name: Name
     instructions: str | None = Field(default=None, description="What the simulated user is doing here")
     messages: list[Message] = Field(default_factory=list[Message], description="What was said before")
-    script: list[Said] = Field(default_factory=list[str], description="Fixed user messages, in order")
+    script: list[ScriptText] = Field(default_factory=list[str], description="Fixed user messages, in order")
     max_messages: int | None = Field(
         default=None,
         ge=1,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
 from ..base.concurrency import run_sync
@@ -25,6 +26,8 @@ from .loop import converse, finished
 from .preparation import Services, prepare
 from .results import RunResult
 
+P = ParamSpec("P")
+T = TypeVar("T")
 AgentLike = Callable[..., Any] | ConnectorDefinition | Mapping[str, Any]
 
 
@@ -46,56 +49,36 @@ async def run_scenario(
     settings, or any object with an ``answer`` method; scripted scenarios without a judge need none. On a
     ``cassette`` the agent's answers, and those of a model given by its settings, are recorded or replayed.
     """
-    wanted = scenario if isinstance(scenario, Scenario) else Scenario.model_validate(scenario)
-    who = persona if isinstance(persona, Persona | None) else Persona.model_validate(persona)
+    # A model that is one already comes back as it is.
+    scenario = Scenario.model_validate(scenario)
+    persona = None if persona is None else Persona.model_validate(persona)
     types = registry or create_registry()
     async with AsyncExitStack() as stack:
         model = await _model(llm, cassette, stack)
-        row = _case(wanted, case)
-        plan = prepare(wanted, types, case=row, persona=who, has_model=model is not None)
+        row = _case(scenario, case)
+        prepared = prepare(scenario, types, case=row, persona=persona, has_model=model is not None)
         pool = HttpPool()
         stack.push_async_callback(pool.close)
         definition, settings = _agent(connector, types)
-        run = RunInfo(id=uuid4().hex, scenario=wanted.name, case=(row.name or "") if row else "")
-        headers = who.headers if who else {}
-        key = " · ".join(part for part in (run.scenario, run.case, who.name if who else "") if part)
+        run = RunInfo(id=uuid4().hex, scenario=scenario.name, case=(row.name or "") if row else "")
+        headers = persona.headers if persona else {}
+        key = " · ".join(part for part in (run.scenario, run.case, persona.name if persona else "") if part)
         session = open_session(
-            definition,
-            settings,
-            pool=pool,
-            run=run,
-            extra_headers=headers,
-            cassette=cassette,
-            run_key=key,
+            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, run_key=key
         )
         services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
-        return await finished(converse(plan, session, services))
+        return await finished(converse(prepared, session, services))
 
 
-def run_scenario_sync(
-    scenario: Scenario | Mapping[str, Any],
-    connector: AgentLike,
-    *,
-    persona: Persona | Mapping[str, Any] | None = None,
-    case: Case | Mapping[str, Any] | str | None = None,
-    llm: Any = None,
-    embedder: Embedder | None = None,
-    registry: PluginRegistry | None = None,
-    cassette: Cassette | None = None,
-) -> RunResult:
+def _parameters_of(function: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Gives a function that passes everything on the parameters of the one it calls."""
+    return cast(Any, wraps(function, assigned=()))
+
+
+@_parameters_of(run_scenario)
+def run_scenario_sync(*args: Any, **options: Any) -> RunResult:
     """``run_scenario`` from plain code, also where a loop is already running."""
-    return run_sync(
-        lambda: run_scenario(
-            scenario,
-            connector,
-            persona=persona,
-            case=case,
-            llm=llm,
-            embedder=embedder,
-            registry=registry,
-            cassette=cassette,
-        )
-    )
+    return run_sync(lambda: run_scenario(*args, **options))
 
 
 async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> Any:
@@ -107,40 +90,34 @@ async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> 
 
 
 def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:
-    if isinstance(case, Case):
-        return case
-    if isinstance(case, Mapping):
+    if isinstance(case, Case | Mapping):
         return Case.model_validate(case)
     cases = scenario.cases if isinstance(scenario.cases, list) else []
     if isinstance(case, str):
-        found = next((item for item in cases if item.name == case), None)
-        if found is None:
+        row = next((item for item in cases if item.name == case), None)
+        if row is None:
             names = ", ".join(item.name or "(unnamed)" for item in cases) or "none"
             raise InvalidInput(Problem(f'no case is called "{case}"', hint=f"there are: {names}"))
-        return found
+        return row
     if len(cases) > 1 or isinstance(scenario.cases, str):
         raise InvalidInput(Problem("the scenario has several cases", hint="say which with case="))
     return cases[0] if cases else None
 
 
-def _agent(
-    connector: AgentLike, registry: PluginRegistry
-) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
-    if isinstance(connector, Mapping):
-        return _configured(cast(Mapping[str, Any], connector), registry)
-    definition = connector if isinstance(connector, ConnectorDefinition) else callable_connector(connector)
-    return definition, ConnectorSettings(definition.config.parse(definition.type, {}))
+Agent = tuple[ConnectorDefinition, ConnectorSettings[Any]]
 
 
-def _configured(
-    fields: Mapping[str, Any], registry: PluginRegistry
-) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
+def _agent(connector: AgentLike, registry: PluginRegistry) -> Agent:
+    if not isinstance(connector, Mapping):
+        definition = (
+            connector if isinstance(connector, ConnectorDefinition) else callable_connector(connector)
+        )
+        return definition, ConnectorSettings(definition.config.parse(definition.type, {}))
+    fields = cast(Mapping[str, Any], connector)
     definition = _definition(fields.get("type", ""), registry)
     config = definition.config.parse(definition.type, fields.get("config"))
-    address = fields.get("baseUrl") or fields.get("base_url") or ""
-    return definition, ConnectorSettings(
-        config, str(address), dict(fields.get("headers") or {}), ProjectScope(Path.cwd())
-    )
+    address, headers = fields.get("baseUrl") or fields.get("base_url") or "", fields.get("headers") or ()
+    return definition, ConnectorSettings(config, str(address), dict(headers), ProjectScope(Path.cwd()))
 
 
 def _definition(kind: object, registry: PluginRegistry) -> ConnectorDefinition:

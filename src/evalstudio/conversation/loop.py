@@ -12,34 +12,22 @@ from typing import Any, Literal, Protocol
 
 from ..cassettes import CassetteError
 from ..connectors.contract import ConnectorError
+from ..connectors.replies import AgentReply
 from ..evaluators.aggregate import Decision, StopConditions
 from ..evaluators.contract import Fault
 from ..evaluators.results import EndedBy, Turn
-from ..messages import Message, TokensUsage
+from ..messages import Message
 from .judging import ConversationJudge, replies_with_text
 from .preparation import PreparedScenario, Services
 from .results import RunResult
 from .simulation import SimulatedUser, SimulatorError
 
 
-class Reply(Protocol):
-    """What an agent answers."""
-
-    @property
-    def messages(self) -> list[Message]: ...
-    @property
-    def latency_ms(self) -> float: ...
-    @property
-    def tokens_usage(self) -> TokensUsage | None: ...
-    @property
-    def thread_id(self) -> str | None: ...
-
-
 class Agent(Protocol):
-    """One run's line to one agent."""
+    """One run's connection to one agent."""
 
     async def setup(self) -> None: ...
-    async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Reply: ...
+    async def invoke(self, messages: list[Message], new_messages: list[Message]) -> AgentReply: ...
     async def state(self) -> dict[str, Any] | None: ...
 
 
@@ -93,7 +81,7 @@ class _Conversation:
     def messages(self) -> list[Message]:
         return self.judge.messages
 
-    def has_room(self) -> bool:
+    def fits_another(self) -> bool:
         """A user message is sent only if its reply fits too; a script fits unless a limit is set."""
         if self.script and not self.prepared.limited:
             return True
@@ -101,7 +89,7 @@ class _Conversation:
 
     def stop_conditions(self) -> StopConditions:
         blocked: Literal["script", "limit"] | None = None
-        if not self.has_room():
+        if not self.fits_another():
             blocked = "limit"
         elif not self.script and self.user is None:
             blocked = "script"
@@ -109,10 +97,8 @@ class _Conversation:
 
     async def opening(self) -> Message | None:
         """The first user message; none where the seeds wait for the agent."""
-        if self.prepared.agent_first:
-            return None
-        first = await self.next_user_message()
-        if first is None:
+        first = None if self.prepared.agent_first else await self.next_user_message()
+        if first is None and not self.prepared.agent_first:
             raise SimulatorError("the simulated user left before saying anything")
         return first
 
@@ -188,9 +174,6 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
 
 async def finished(events: AsyncIterator[Event]) -> RunResult:
     """Drive a conversation to its end."""
-    result: RunResult | None = None
-    async for event in events:
-        if isinstance(event, Finished):
-            result = event.result
-    assert result is not None
-    return result
+    *_, last = [event async for event in events]
+    assert isinstance(last, Finished)
+    return last.result

@@ -44,7 +44,7 @@ class PreparedScenario:
     @property
     def agent_first(self) -> bool:
         """Whether the seeds end with something the agent has yet to answer."""
-        return bool(self.seeds) and self.seeds[-1].role in ("user", "tool")
+        return _awaits_agent(self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class _Texts:
 
     def filled(self, text: T, *path: str | int) -> T:
         if text is not None and self.values is not None:
-            fill_it: Any = fill_message if isinstance(text, Message) else fill
+            fill_any: Any = fill_message if isinstance(text, Message) else fill
             with self.problems.collect(*path, subject=self.subject):
-                return fill_it(text, self.values)
+                return fill_any(text, self.values)
         return text
 
     def use(self, use: EvaluatorUse, *path: str | int) -> EvaluatorUse:
@@ -171,9 +171,13 @@ def prepare(
     return prepared
 
 
+def _awaits_agent(seeds: Sequence[Message]) -> bool:
+    return bool(seeds) and seeds[-1].role in ("user", "tool")
+
+
 def _needed(seeds: Sequence[Message], script: Sequence[str]) -> int:
     """How many messages the script takes: one of the user and one reply each, and a reply to the seeds."""
-    return 2 * len(script) + (bool(seeds) and seeds[-1].role in ("user", "tool"))
+    return 2 * len(script) + _awaits_agent(seeds)
 
 
 def _filled_criterion(criterion: EvaluationCriteria, number: int, texts: _Texts) -> EvaluationCriteria:
@@ -187,24 +191,17 @@ def _needs_simulation(
     persona: Persona | None, seeds: Sequence[Message], script: Sequence[str], instructions: str | None
 ) -> bool:
     """A persona goes on where the script ends; without one, only a scenario without a script is simulated."""
-    if persona is not None:
-        return True
-    waits_for_agent = bool(seeds) and seeds[-1].role in ("user", "tool")
-    return not script and (bool(instructions) or not waits_for_agent)
+    return persona is not None or (not script and (bool(instructions) or not _awaits_agent(seeds)))
 
 
 def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
-    """Somebody must speak, and there must be room for a turn."""
+    """Somebody must speak first, and the limit must allow for a turn."""
     problems = ProblemList()
     if not prepared.agent_first:
         if not prepared.script and not prepared.simulated:
-            problems.append(
-                Problem(
-                    "nobody can speak first",
-                    hint="add a script, end the seed messages with a user message, "
-                    "or set llmSettings so that the user can be simulated",
-                )
-            )
+            hint = "add a script, end the seed messages with a user message, "
+            hint += "or set llmSettings so that the user can be simulated"
+            problems.append(Problem("nobody can speak first", hint=hint))
         if prepared.max_messages < 2:
             message = "leaves no room for a user message and its reply"
             problems.append(Problem(message, ("maxMessages",), "2 is the least"))

@@ -6,14 +6,28 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..evaluators.contract import Fault
+from ..evaluators.contract import Fault, delegated
 from ..evaluators.results import EndedBy, Finding, Outcome, Turn, Verdict
 from ..messages import Message, TokensUsage, text_of
 from .preparation import JUDGE
 
 
+class _HasVerdict:
+    """What a run's verdict says, as attributes of the run."""
+
+    __slots__ = ()
+
+    outcome: Outcome = delegated("verdict.outcome")
+    reason: str = delegated("verdict.reason")
+    fault: Fault | None = delegated("verdict.fault")
+    score: float | None = delegated("verdict.score")
+    overall_score: float | None = delegated("verdict.overall_score")
+    metrics: dict[str, float] = delegated("verdict.metrics")
+    evaluator_results: list[Finding] = delegated("verdict.evaluator_results")
+
+
 @dataclass(slots=True)
-class RunResult:
+class RunResult(_HasVerdict):
     """A finished conversation."""
 
     scenario: str
@@ -29,36 +43,8 @@ class RunResult:
     usage: dict[str, TokensUsage] = field(default_factory=dict[str, TokensUsage])
 
     @property
-    def outcome(self) -> Outcome:
-        return self.verdict.outcome
-
-    @property
     def passed(self) -> bool:
         return self.verdict.outcome == "pass"
-
-    @property
-    def reason(self) -> str:
-        return self.verdict.reason
-
-    @property
-    def fault(self) -> Fault | None:
-        return self.verdict.fault
-
-    @property
-    def score(self) -> float | None:
-        return self.verdict.score
-
-    @property
-    def overall_score(self) -> float | None:
-        return self.verdict.overall_score
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        return self.verdict.metrics
-
-    @property
-    def evaluator_results(self) -> list[Finding]:
-        return self.verdict.evaluator_results
 
     @property
     def tokens_usage(self) -> TokensUsage | None:
@@ -75,7 +61,7 @@ class RunResult:
         """The run's output, in the shape it is stored and sent in."""
         latencies = [turn.latency_ms for turn in self.turns if turn.messages and turn.latency_ms is not None]
         tokens = self.tokens_usage
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "avgLatencyMs": sum(latencies) / len(latencies) if latencies else None,
             "totalLatencyMs": sum(latencies),
             "messageCount": self.message_count,
@@ -90,7 +76,7 @@ class RunResult:
             "overallScore": self.overall_score,
             "coverage": self.verdict.coverage.to_json() if self.verdict.coverage else None,
         }
-        return {key: item for key, item in shown.items() if item is not None}
+        return {key: item for key, item in fields.items() if item is not None}
 
     def _evaluation(self) -> dict[str, Any] | None:
         """What the implicit judge found, under the names it has always had."""
@@ -113,13 +99,10 @@ class RunResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        cells = (
-            (r.label, r.word, "" if r.value is None else f"{r.value:g}", r.reason)
-            for r in self.evaluator_results
-        )
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in cells
-        )
+        rows = ""
+        for r in self.evaluator_results:
+            cells = (r.label, r.word, "" if r.value is None else f"{r.value:g}", r.reason)
+            rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
         transcript = "".join(
             f"<p><b>{html.escape(m.role)}</b>: {html.escape(text_of(m))}</p>" for m in self.messages
         )

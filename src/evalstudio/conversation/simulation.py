@@ -49,21 +49,21 @@ class UserTurn(BaseModel):
 
 
 class SimulatedUser:
-    """Speaks for the user, one message at a time. ``left_because`` is set once it has left."""
+    """Writes the user's messages, one at a time. ``left_because`` is set once it has left."""
 
-    def __init__(self, plan: PreparedScenario, llm: SimulatorModel) -> None:
-        self._prompt = Message(role="system", content=user_prompt(plan))
+    def __init__(self, prepared: PreparedScenario, llm: SimulatorModel) -> None:
+        self._prompt = Message(role="system", content=user_prompt(prepared))
         self._llm = llm
         self.usage = TokensUsage()
         self.left_because: str | None = None
 
     async def speak(self, messages: Sequence[Message]) -> str | None:
         """The next user message, or nothing when the user leaves."""
-        asked = [self._prompt, *flipped(messages)]
+        prompt = [self._prompt, *flipped(messages)]
         last = next((text_of(message) for message in reversed(messages) if message.role == "user"), "")
         problem = ""
         for _ in range(_TRIES):
-            answer = await self._answer(asked)
+            answer = await self._answer(prompt)
             if answer.stop:
                 self.left_because = answer.stop_reason.strip()
                 return None
@@ -71,12 +71,12 @@ class SimulatedUser:
             problem = _problem(text, last)
             if not problem:
                 return text
-            asked = [*asked, Message(role="assistant", content=text or "(nothing)"), _again(problem)]
+            prompt += [Message(role="assistant", content=text or "(nothing)"), _again(problem)]
         raise SimulatorError(f"the simulated user {problem}, {_TRIES} times in a row")
 
-    async def _answer(self, asked: list[Message]) -> UserTurn:
+    async def _answer(self, prompt: list[Message]) -> UserTurn:
         try:
-            answer = await self._llm.answer(asked, UserTurn, role="persona")
+            answer = await self._llm.answer(prompt, UserTurn, role="persona")
         except Exception as error:
             raise SimulatorError(str(error) or type(error).__name__) from error
         self.usage += answer.usage
@@ -94,11 +94,9 @@ def _bare(text: str) -> str:
 
 
 def _again(problem: str) -> Message:
-    told = problem.replace("its", "your")
-    return Message(
-        role="user",
-        content=f"(You {told}. Say something new that moves things on, or stop if there is no point.)",
-    )
+    reproach = f"You {problem.replace('its', 'your')}."
+    hint = "Say something new that moves things on, or stop if there is no point."
+    return Message(role="user", content=f"({reproach} {hint})")
 
 
 def flipped(messages: Sequence[Message]) -> list[Message]:
@@ -106,29 +104,29 @@ def flipped(messages: Sequence[Message]) -> list[Message]:
 
     The sides alternate and the other one begins and ends: many models accept nothing else.
     """
-    seen: list[tuple[str, str]] = []
+    sides: list[tuple[str, str]] = []
     for message in messages:
         side, text = _SIDES.get(message.role), text_of(message)
         if side is None or not text.strip():
             continue
-        if not seen and side == "assistant":
-            seen.append(("user", _OPENING))
-        if seen and seen[-1][0] == side:
-            seen[-1] = (side, f"{seen[-1][1]}\n\n{text}")
+        if not sides and side == "assistant":
+            sides.append(("user", _OPENING))
+        if sides and sides[-1][0] == side:
+            sides[-1] = (side, f"{sides[-1][1]}\n\n{text}")
         else:
-            seen.append((side, text))
-    if not seen or seen[-1][0] == "assistant":
-        seen.append(("user", _SILENCE if seen else _OPENING))
-    return [Message(role=side, content=text) for side, text in seen]
+            sides.append((side, text))
+    if not sides or sides[-1][0] == "assistant":
+        sides.append(("user", _SILENCE if sides else _OPENING))
+    return [Message(role=side, content=text) for side, text in sides]
 
 
-def user_prompt(plan: PreparedScenario) -> str:
+def user_prompt(prepared: PreparedScenario) -> str:
     """What the simulated user is told about itself."""
-    persona = plan.persona
+    persona = prepared.persona
     parts = [
         "You play a person who talks to an AI agent. Stay in this role: write only what this person would "
         "type, in their words and their language. You are not an assistant, you do not help, and you never "
-        "mention that this is a test.",
+        "mention that this is a test."
     ]
     if persona is not None:
         parts.append(f"You are {persona.name}.{f' {persona.description}' if persona.description else ''}")
@@ -138,8 +136,8 @@ def user_prompt(plan: PreparedScenario) -> str:
             parts.append(f"What you want: {persona.wants}")
         if persona.knows:
             parts.append(f"What you know, and tell only when it comes up: {persona.knows}")
-    if plan.instructions:
-        parts.append(f"The situation: {plan.instructions}")
+    if prepared.instructions:
+        parts.append(f"The situation: {prepared.instructions}")
     parts.append(
         "Say one thing at a time, briefly. Do not repeat yourself. When you have what you want, or it is "
         "clear that you will not get it, stop instead of exchanging goodbyes."

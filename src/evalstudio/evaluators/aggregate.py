@@ -215,16 +215,15 @@ def _weight(result: Finding) -> int:
 
 def _reduced(entry: Entry, turns: Turns) -> Finding | None:
     """A metric over the whole conversation, with the last turn's reason."""
-    found = [result for results in turns for result in results if result.name == entry.key]
-    if not found:
+    findings = [result for results in turns for result in results if result.name == entry.key]
+    if not findings:
         return None
-    last = found[-1]
-    values = [r.value for r in found if r.value is not None and not r.missing]
-    if not values:
-        return last
-    shown = next(r for r in reversed(found) if r.value is not None and not r.missing)
-    value = _reduce(values, entry.reduce)
-    return shown if value == shown.value else replace(shown, value=value)
+    measured = [(f, f.value) for f in findings if f.value is not None and not f.missing]
+    if not measured:
+        return findings[-1]
+    last, last_value = measured[-1]
+    value = _reduce([value for _, value in measured], entry.reduce)
+    return last if value == last_value else replace(last, value=value)
 
 
 def _reduce(values: Sequence[float], how: Reduce) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
@@ -150,8 +151,8 @@ class TurnFacts:
 
     def prompt_text(self) -> str:
         if self._prompt is None:
-            given = self.given_prompt
-            self._prompt = _last_text(self.messages, "user") if given is None else given
+            recorded = self.given_prompt
+            self._prompt = _last_text(self.messages, "user") if recorded is None else recorded
         return self._prompt
 
     def root(self, name: str) -> Any:
@@ -181,23 +182,35 @@ def _last_text(messages: Sequence[Message], role: str) -> str:
     return ""
 
 
+def delegated(path: str) -> Any:
+    """A read-only attribute that stands for a part's own (``facts.turn``), read without a call in Python."""
+    return property(attrgetter(path))
+
+
 class EvaluatorContext(Generic[C]):
     """What an evaluator sees: its config, and the conversation or record it looks at."""
 
     __slots__ = ("config", "facts")
 
+    messages: list[Message] = delegated("facts.messages")
+    """The whole conversation so far."""
+    last_invocation: Invocation = delegated("facts.last_invocation")
+    turn: int = delegated("facts.turn")
+    """Counted from 1."""
+    is_final: bool = delegated("facts.is_final")
+    scenario: ScenarioInfo = delegated("facts.scenario")
+    persona: PersonaInfo | None = delegated("facts.persona")
+    ground_truth: Any = delegated("facts.ground_truth")
+    context: Mapping[str, Any] = delegated("facts.context")
+    criteria: Sequence[EvaluationCriteria] = delegated("facts.criteria")
+    metadata: Mapping[str, Any] = delegated("facts.metadata")
+    state: Mapping[str, Any] | None = delegated("facts.state")
+    """The agent's end state, where its connector can tell it."""
+    embedder: Embedder | None = delegated("facts.embedder")
+
     def __init__(self, config: C, facts: TurnFacts) -> None:
         self.config = config
         self.facts = facts
-
-    @property
-    def messages(self) -> list[Message]:
-        """The whole conversation so far."""
-        return self.facts.messages
-
-    @property
-    def last_invocation(self) -> Invocation:
-        return self.facts.last_invocation
 
     @property
     def invocations(self) -> Sequence[Invocation]:
@@ -205,52 +218,10 @@ class EvaluatorContext(Generic[C]):
         return self.facts.invocations or (self.facts.last_invocation,)
 
     @property
-    def turn(self) -> int:
-        """Counted from 1."""
-        return self.facts.turn
-
-    @property
-    def is_final(self) -> bool:
-        return self.facts.is_final
-
-    @property
-    def scenario(self) -> ScenarioInfo:
-        return self.facts.scenario
-
-    @property
-    def persona(self) -> PersonaInfo | None:
-        return self.facts.persona
-
-    @property
-    def ground_truth(self) -> Any:
-        return self.facts.ground_truth
-
-    @property
-    def context(self) -> Mapping[str, Any]:
-        return self.facts.context
-
-    @property
-    def criteria(self) -> Sequence[EvaluationCriteria]:
-        return self.facts.criteria
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        return self.facts.metadata
-
-    @property
-    def state(self) -> Mapping[str, Any] | None:
-        """The agent's end state, where its connector can tell it."""
-        return self.facts.state
-
-    @property
     def llm(self) -> LanguageModel:
         if self.facts.llm is None:
             raise NotAvailable("no language model is configured; set llmSettings or pass llm=")
         return self.facts.llm
-
-    @property
-    def embedder(self) -> Embedder | None:
-        return self.facts.embedder
 
     @property
     def response(self) -> str:
@@ -281,8 +252,8 @@ class EvaluatorContext(Generic[C]):
     def text(self, path: str | None = None) -> str | None:
         """The text a path leads to (``context.order[0].id``), or ``None`` where there is none."""
         if not path or path == "response":
-            given = self.facts.given_response
-            return self.facts.response_text() if given is MISSING else as_text(given)
+            recorded = self.facts.given_response
+            return self.facts.response_text() if recorded is MISSING else as_text(recorded)
         return as_text(self.find(path))
 
     def need_text(self, path: str | None = None) -> str:

@@ -48,9 +48,7 @@ class EvaluationCriteria(BaseModel):
     scale: Name = "binary"
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     range: tuple[float, float] | None = Field(default=None, description="Lowest and highest raw score")
-    labels: dict[str, float] | None = Field(
-        default=None, description="Words and the 0–1 score each stands for"
-    )
+    labels: dict[str, float] | None = Field(None, description="Words and the 0–1 score each stands for")
 
     @model_validator(mode="after")
     def _bounds(self) -> EvaluationCriteria:
@@ -92,6 +90,14 @@ def normalize(score: Score, criterion: EvaluationCriteria) -> float:
             return _normalize_numeric(score, criterion.range)
         case _:
             return _normalize_custom(score, criterion)
+
+
+def normalized(score: Score, criterion: EvaluationCriteria) -> float | None:
+    """Like ``normalize``, but nothing where the score has no place on its scale."""
+    try:
+        return normalize(score, criterion)
+    except Excluded:
+        return None
 
 
 def _normalize_binary(score: int | float | str) -> float:
@@ -158,10 +164,10 @@ def _word(word: str) -> float:
 def leading_number(score: int | float | str) -> float:
     """A number, or the number a text begins with (``"4 stars"``)."""
     if isinstance(score, str):
-        found = _LEADING_NUMBER.match(score)
-        if found is None:
+        match = _LEADING_NUMBER.match(score)
+        if match is None:
             raise Excluded(f"{score!r} does not begin with a number")
-        score = float(found[1])
+        score = float(match[1])
     if not math.isfinite(score):
         raise Excluded("not a finite number")
     return float(score)
@@ -195,15 +201,7 @@ class Coverage:
     skipped: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "criteria": self.criteria,
-            "scored": self.scored,
-            "missing": self.missing,
-            "unknown": self.unknown,
-            "excluded": self.excluded,
-            "errors": self.errors,
-            "skipped": self.skipped,
-        }
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)
@@ -251,8 +249,8 @@ def _place(
             raise Excluded("an unbounded sum needs a range on its criterion")
         number = normalize(item.score, criterion)
     except Excluded as reason:
-        left_out = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
-        coverage.excluded.append(left_out)
+        excluded = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
+        coverage.excluded.append(excluded)
     else:
         scores.setdefault(criterion.name, []).append(number)
 

@@ -25,7 +25,7 @@ from ..configs import (
     type_of,
 )
 from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
-from .criteria import EvaluationCriteria, Excluded, Score, normalize
+from .criteria import Score, normalized
 from .records import CriterionResult, record_of
 
 Function = Callable[[EvaluatorContext[Any]], Returned | Awaitable[Returned]]
@@ -82,15 +82,8 @@ class EvaluatorDefinition:
         if (reduce or self.reduce) not in _REDUCES:
             raise self._wrong("reduce", reduce, _REDUCES)
         inline = self.inline(parsed) if callable(self.inline) else self.inline
-        return Entry(
-            definition=self,
-            config=parsed,
-            gate=chosen,
-            name=name,
-            reduce=reduce or self.reduce,
-            key=name or self.type,
-            inline=inline and not self.is_async,
-        )
+        inline = inline and not self.is_async
+        return Entry(self, parsed, chosen, name, reduce or self.reduce, name or self.type, inline)
 
     def _wrong(self, key: str, choice: object, choices: Sequence[str]) -> InvalidInput:
         message = f"{choice!r} is not one of {', '.join(choices)}"
@@ -137,9 +130,8 @@ def with_keys(entries: list[Entry]) -> list[Entry]:
     """Give every entry its own key: its name, else its type, else ``type#2`` and so on."""
     names = [entry.name for entry in entries if entry.name is not None]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidInput(
-            Problem(f"the name {twice!r} is used twice", ("evaluators",), "names must be unique")
-        )
+        message = f"the name {twice!r} is used twice"
+        raise InvalidInput(Problem(message, ("evaluators",), "names must be unique"))
     taken = set(names)
     keyed: list[Entry] = []
     for entry in entries:
@@ -171,42 +163,24 @@ def define_evaluator(
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
     type: str | Function | None = None,  # noqa: A002
-    *,
-    label: str | None = None,
-    kind: Kind = "assertion",
-    description: str | None = None,
-    config: Any = None,
-    gate: GateRule = "always",
-    reduce: Reduce = "last",
-    auto: bool = False,
-    timeout: float = 60.0,
-    cost: Cost = "fast",
-    inline: InlineRule = False,
+    **options: Any,
 ) -> EvaluatorDefinition | Callable[[Function], EvaluatorDefinition]:
     """Make an evaluator of a function. What is not given is read off the function itself."""
     names = locals_of_caller()
 
     def define(function: Function) -> EvaluatorDefinition:
         name = type_of(function, type if isinstance(type, str) else None)
-        if kind not in get_args(Kind):
+        if (kind := options.get("kind", "assertion")) not in get_args(Kind):
             raise ValueError(f"{name}: kind must be assertion or metric, not {kind!r}")
-        shape = config if config is not None else config_of(function, EvaluatorContext, names)
-        return EvaluatorDefinition(
-            type=name,
-            function=function,
-            label=label or label_from(name),
-            kind=kind,
-            description=description or first_paragraph(function),
-            config=ConfigShape(shape),
-            gate=gate,
-            reduce=reduce,
-            auto=auto,
-            timeout=timeout,
-            cost=cost,
-            inline=inline,
-            is_async=inspect.iscoroutinefunction(function),
-            module=function.__module__,
-        )
+        config = options.get("config")
+        settled: dict[str, Any] = {
+            "label": options.get("label") or label_from(name),
+            "description": options.get("description") or first_paragraph(function),
+            "config": ConfigShape(config_of(function, EvaluatorContext, names) if config is None else config),
+            "is_async": inspect.iscoroutinefunction(function),
+            "module": function.__module__,
+        }
+        return EvaluatorDefinition(name, function, **{**options, **settled})
 
     return define(type) if callable(type) else define
 
@@ -218,7 +192,7 @@ def is_class_style(candidate: object) -> bool:
     )
 
 
-class _Made(ConfigShape):
+class _ClassConfig(ConfigShape):
     """Reads a config by making the evaluator with it."""
 
     def __init__(self, maker: Any) -> None:
@@ -248,7 +222,7 @@ def adapt_class(candidate: Any) -> EvaluatorDefinition:
         label=getattr(owner, "label", None) or label_from(name),
         kind=getattr(owner, "kind", "assertion"),
         description=inspect.getdoc(owner) or "",
-        config=_Made(candidate),
+        config=_ClassConfig(candidate),
         gate="finally",
         is_async=True,
         module=owner.__module__,
@@ -271,7 +245,7 @@ def _result(item: object, ctx: EvaluatorContext[Any]) -> EvaluationResult:
     result = EvaluationResult(None, None, reason or "", metadata, name, score, error=error)
     criterion = ctx.criterion(name)
     if error is None and score is not None and criterion is not None:
-        result.value = _value(score, criterion)
+        result.value = normalized(score, criterion)
         result.success = result.value is None or result.value >= 0.5
     elif error is None and criterion is None:
         # Nothing to read the score by; recorded scoring shows it as unknown.
@@ -279,20 +253,13 @@ def _result(item: object, ctx: EvaluatorContext[Any]) -> EvaluationResult:
     return result
 
 
-def _value(score: Score, criterion: EvaluationCriteria) -> float | None:
-    try:
-        return normalize(score, criterion)
-    except Excluded:
-        return None
-
-
 def _fields(item: object) -> tuple[str, Score | None, str | None, str | None, dict[str, Any]]:
     if isinstance(item, CriterionResult):
         return item.criterion_name, item.score, item.reasoning, item.error, item.metadata
     if isinstance(item, Mapping):
-        given = cast(Mapping[str, Any], item)
-        name = given.get("criterionName") or given.get("criterion_name")
+        fields = cast(Mapping[str, Any], item)
+        name = fields.get("criterionName") or fields.get("criterion_name")
         if isinstance(name, str):
-            reason = given.get("reasoning") or given.get("reason")
-            return name, given.get("score"), reason, given.get("error"), dict(given.get("metadata") or {})
+            reason = fields.get("reasoning") or fields.get("reason")
+            return name, fields.get("score"), reason, fields.get("error"), dict(fields.get("metadata") or {})
     raise TypeError("evaluate returned something in its list that is not a result with a criterionName")

@@ -71,8 +71,8 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
 
     def find(text: str) -> str | None:
         encoded = text.encode()
-        found = engine.search(encoded)
-        return None if found is None else encoded[slice(*found.span())].decode(errors="replace")
+        match = engine.search(encoded)
+        return None if match is None else encoded[slice(*match.span())].decode(errors="replace")
 
     return Pattern(pattern, max(engine.programsize, engine.reverseprogramsize) <= _SMALL_PROGRAM, find)
 

@@ -1,6 +1,6 @@
 """Records: one already-produced response to score, and the score a criterion was given.
 
-The shapes of recorded scoring live here, below ``scoring``, because class-style evaluators speak them.
+The shapes of recorded scoring live here, below ``scoring``, because class-style evaluators use them.
 """
 
 from __future__ import annotations
@@ -73,47 +73,47 @@ class CriterionResult:
     skipped: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"criterionName": self.criterion_name}
+        fields: dict[str, Any] = {"criterionName": self.criterion_name}
         if self.error is None and not self.skipped:
-            shown["score"] = self.score
+            fields["score"] = self.score
         if self.reasoning:
-            shown["reasoning"] = self.reasoning
-        shown["evaluatorType"] = self.evaluator_type
+            fields["reasoning"] = self.reasoning
+        fields["evaluatorType"] = self.evaluator_type
         if self.error is not None:
-            shown["error"] = self.error
+            fields["error"] = self.error
         if self.metadata:
-            shown["metadata"] = self.metadata
+            fields["metadata"] = self.metadata
         if self.skipped:
-            shown["skipped"] = True
-        return shown
+            fields["skipped"] = True
+        return fields
 
 
 def facts_of(
-    given: EvaluationInput,
+    record: EvaluationInput,
     criteria: Sequence[EvaluationCriteria],
     *,
     llm: LanguageModel | None = None,
     embedder: Embedder | None = None,
 ) -> TurnFacts:
     """A record as evaluators see it: one turn, final."""
-    response: Any = given.response
+    response: Any = record.response
     if isinstance(response, Message):
         new = [response]
     else:
         new = [Message(role="assistant", content=response)] if isinstance(response, str) else []
     return TurnFacts(
-        messages=given.message_history + new,
-        last_invocation=Invocation(given.latency_ms or 0.0, new, given.tokens_usage),
+        messages=record.message_history + new,
+        last_invocation=Invocation(record.latency_ms or 0.0, new, record.tokens_usage),
         is_final=True,
-        ground_truth=given.ground_truth,
-        context=given.context,
+        ground_truth=record.ground_truth,
+        context=record.context,
         criteria=criteria,
-        metadata=given.metadata,
-        agent_config=given.agent_config,
+        metadata=record.metadata,
+        agent_config=record.agent_config,
         llm=llm,
         embedder=embedder,
         given_response=response,
-        given_prompt=given.prompt,
+        given_prompt=record.prompt,
     )
 
 

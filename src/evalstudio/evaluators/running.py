@@ -31,22 +31,22 @@ async def run_entries(
     entries: Iterable[Entry], facts: TurnFacts, limit: asyncio.Semaphore | None = None
 ) -> list[Finding]:
     """Run entries side by side, under the limit if there is one, and return their results in order."""
-    found: list[list[Finding]] = []
+    results: list[list[Finding]] = []
     waiting: list[tuple[int, Entry]] = []
     for entry in entries:
         if entry.inline:
-            found.append(_run_inline(entry, facts))
+            results.append(_run_inline(entry, facts))
         else:
-            waiting.append((len(found), entry))
-            found.append([])
+            waiting.append((len(results), entry))
+            results.append([])
     if len(waiting) == 1:
         place, entry = waiting[0]
-        found[place] = await _run_limited(entry, facts, limit)
+        results[place] = await _run_limited(entry, facts, limit)
     elif waiting:
         answers = await asyncio.gather(*(_run_limited(entry, facts, limit) for _, entry in waiting))
         for (place, _), answer in zip(waiting, answers, strict=True):
-            found[place] = answer
-    return [result for results in found for result in results]
+            results[place] = answer
+    return [finding for findings in results for finding in findings]
 
 
 async def run_turn(
@@ -197,66 +197,69 @@ def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> l
     ]
 
 
-def _settle_one(entry: Entry, given: EvaluationResult, facts: TurnFacts, start: float) -> Finding:
-    if malformed := _malformed(given):
+def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, start: float) -> Finding:
+    if malformed := _malformed(returned):
         return _errored(entry, facts, malformed, start)
-    result = _result(entry, facts, start)
-    if given.error is not None:
-        result = _errored(entry, facts, given.error, start)
-        result.criterion_name = given.criterion_name or result.criterion_name
-        result.metadata = given.metadata
-        if given.reason:
-            result.reason = given.reason
+    if returned.error is not None:
+        result = _returned_error(entry, returned, facts, returned.error, start)
+        result.reason = returned.reason or result.reason
         return result
-    result.reason = given.reason[:_LONGEST_REASON]
-    result.metadata = given.metadata
-    result.criterion_name = given.criterion_name
-    result.decisive = given.decisive
-    if given.skipped:
+    result = _result(entry, facts, start)
+    result.reason = returned.reason[:_LONGEST_REASON]
+    result.metadata = returned.metadata
+    result.criterion_name = returned.criterion_name
+    result.decisive = returned.decisive
+    if returned.skipped:
         result.skipped = True
         return result
     try:
-        result.score = given.score
-        result.value = _value(entry, given)
-        result.success = entry.kind == "metric" or _success(entry, given, result.value, facts)
+        result.score = returned.score
+        result.value = _value(entry, returned)
+        result.success = entry.kind == "metric" or _success(entry, returned, result.value, facts)
     except (ValueError, TypeError) as error:
-        failed = _errored(entry, facts, str(error), start)
-        failed.criterion_name = given.criterion_name or failed.criterion_name
-        failed.metadata = given.metadata
-        return failed
+        return _returned_error(entry, returned, facts, str(error), start)
     return result
 
 
-# Authors of evaluators are not held to our type checker; what would break a reader later is stopped here.
+def _returned_error(
+    entry: Entry, returned: EvaluationResult, facts: TurnFacts, message: str, start: float
+) -> Finding:
+    finding = _errored(entry, facts, message, start)
+    finding.criterion_name = returned.criterion_name or finding.criterion_name
+    finding.metadata = returned.metadata
+    return finding
+
+
+# Plugins need not be type-checked: a result that would break a reader later is refused here.
 _TEXT = (str, type(None))
 _SCORE = (bool, int, float, str, type(None))
 
 
-def _malformed(given: Any) -> str | None:
+def _malformed(returned: Any) -> str | None:
     """What is wrong with the shape of a result, if anything."""
-    if not isinstance(given.reason, str):
-        return _wrong("reason", given.reason, "text")
-    if not isinstance(given.metadata, dict):
-        return _wrong("metadata", cast(object, given.metadata), "a dict")
-    if not isinstance(given.criterion_name, _TEXT):
-        return _wrong("criterion_name", given.criterion_name, "text")
-    if not isinstance(given.score, _SCORE):
-        return _wrong("score", given.score, "a bool, a number or text")
-    if not isinstance(given.error, _TEXT):
-        return _wrong("error", given.error, "text")
+    if not isinstance(returned.reason, str):
+        return _wrong("reason", returned.reason, "text")
+    if not isinstance(returned.metadata, dict):
+        return _wrong("metadata", cast(object, returned.metadata), "a dict")
+    if not isinstance(returned.criterion_name, _TEXT):
+        return _wrong("criterion_name", returned.criterion_name, "text")
+    if not isinstance(returned.score, _SCORE):
+        return _wrong("score", returned.score, "a bool, a number or text")
+    if not isinstance(returned.error, _TEXT):
+        return _wrong("error", returned.error, "text")
     return None
 
 
-def _wrong(name: str, value: object, wanted: str) -> str:
-    return f"returned a result whose {name} is a {type(value).__name__}, not {wanted}"
+def _wrong(name: str, value: object, expected: str) -> str:
+    return f"returned a result whose {name} is a {type(value).__name__}, not {expected}"
 
 
-def _value(entry: Entry, given: EvaluationResult) -> float | None:
-    value = given.value
-    if value is None and given.criterion_name is None and isinstance(given.score, int | float):
-        value = given.score
+def _value(entry: Entry, returned: EvaluationResult) -> float | None:
+    value = returned.value
+    if value is None and returned.criterion_name is None and isinstance(returned.score, int | float):
+        value = returned.score
     if value is None:
-        if entry.kind == "metric" and given.score is None:
+        if entry.kind == "metric" and returned.score is None:
             raise ValueError("a metric must have a value")
         return None
     number = float(value)
@@ -267,21 +270,21 @@ def _value(entry: Entry, given: EvaluationResult) -> float | None:
     return number
 
 
-def _success(entry: Entry, given: EvaluationResult, value: float | None, facts: TurnFacts) -> bool:
-    if given.success is not None:
-        return bool(given.success)
+def _success(entry: Entry, returned: EvaluationResult, value: float | None, facts: TurnFacts) -> bool:
+    if returned.success is not None:
+        return bool(returned.success)
     threshold = getattr(entry.config, "threshold", None)
     bar = float(threshold) if isinstance(threshold, int | float) else 0.5
     if value is not None:
         return value >= bar
-    if given.score is None:
+    if returned.score is None:
         raise ValueError("a result needs success, a value or a score")
-    criterion = next((c for c in facts.criteria if c.name == given.criterion_name), None)
+    criterion = next((c for c in facts.criteria if c.name == returned.criterion_name), None)
     if criterion is None:
-        if isinstance(given.score, bool):
-            return given.score
-        raise ValueError(f'no criterion "{given.criterion_name}" is declared to read the score by')
+        if isinstance(returned.score, bool):
+            return returned.score
+        raise ValueError(f'no criterion "{returned.criterion_name}" is declared to read the score by')
     try:
-        return normalize(given.score, criterion) >= bar
+        return normalize(returned.score, criterion) >= bar
     except Excluded as reason:
         raise ValueError(f"score has no place on its scale: {reason}") from None

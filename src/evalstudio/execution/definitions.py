@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -35,6 +35,7 @@ from ..project.entities import StoredConnector, StoredPersona, name_key
 from ..project.secrets import SecretBox, masked
 from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records
 from ..storage.errors import NotFound, VersionConflict
+from .processor import every_item
 from .workspace import Workspace
 
 _TRIES = 5
@@ -129,7 +130,7 @@ class DefinitionService:
     async def _changes(
         self, state: ProjectState, documents: Sequence[Document], *, prune: bool = False
     ) -> list[DefinitionChange]:
-        # A file of cases may be long, and a server has others to answer.
+        # In a thread: a file of cases may be long, and a server has other requests to answer.
         return await asyncio.to_thread(changes_for, state, documents, self._context, prune=prune)
 
     async def _document(
@@ -185,18 +186,11 @@ def writes_of(
 
 async def load_project_state(records: Records) -> ProjectState:
     """Everything a project defines now."""
-    return project_state_of({kind: await _all(records, kind) for kind in KINDS})
 
+    def every(kind: DefinitionKind) -> AsyncIterator[AnyStored]:
+        return every_item(lambda cursor: records.list_of(kind, cursor=cursor, limit=500))
 
-async def _all(records: Records, kind: DefinitionKind) -> list[AnyStored]:
-    entities: list[AnyStored] = []
-    cursor: str | None = None
-    while True:
-        page = await records.list_of(kind, cursor=cursor, limit=500)
-        entities += page.items
-        cursor = page.cursor
-        if cursor is None:
-            return entities
+    return project_state_of({kind: [entity async for entity in every(kind)] for kind in KINDS})
 
 
 def find(state: ProjectState, kind: DefinitionKind, name: str) -> Document:
@@ -219,10 +213,7 @@ def read_definition(state: ProjectState, kind: DefinitionKind, fields: Located) 
         if isinstance(body.get(field), list):
             body[field] = [names.get(one, one) if isinstance(one, str) else one for one in body[field]]
     document = read_document(kind, replace(fields, data=body))
-    known: dict[DefinitionKind, list[str]] = {
-        one: [entity.name for entity in state.of_kind(one)] for one in KINDS
-    }
-    check_references([document], known).check()
+    check_references([document], {one: [e.name for e in state.of_kind(one)] for one in KINDS}).check()
     return entity_of(document, _ids(state))
 
 

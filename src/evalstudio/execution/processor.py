@@ -1,4 +1,4 @@
-"""The run processor: claims runs, holds many conversations at once, keeps its leases alive, until stopped."""
+"""The run processor: claims runs, conducts many conversations at once and keeps its leases alive."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import Any
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext, suppress
+from typing import Any, TypeVar
 
 from ..project.entities import Execution, RunSummary
-from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding
+from ..storage.contract import ClaimedRun, Filters, Page, Records, RunEnding
 from ..storage.errors import LeaseLost, StorageError
 from .run_worker import RunWorker, system_error
 from .workspace import Workspace
@@ -23,10 +23,16 @@ log = logging.getLogger("evalstudio")
 LEASE_SECONDS = 30.0
 GRACE_SECONDS = 5.0
 _IDLE_SECONDS = 2.0
+_LOOK_SECONDS = 0.2
+_PAUSE_SECONDS = 2.0
+_LONGEST_STOP_SECONDS = 20.0
+
+Follow = Callable[[Execution], None]
+T = TypeVar("T")
 
 
 def new_worker_id() -> str:
-    """Names the machine and the process, so that a neighbour can tell whether it still lives."""
+    """Names the machine and the process, so that others on the machine can tell whether it still runs."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
@@ -38,10 +44,8 @@ def has_died(worker_id: str) -> bool:
         return False
     try:
         os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
@@ -59,14 +63,14 @@ class Processor:
     ) -> None:
         self.worker_id = new_worker_id()
         self._store = workspace.store
-        self._conductor = RunWorker(workspace)
+        self._run_worker = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
         self._per_connector = workspace.config.max_per_connector
         self._execution_id = execution_id
         self._lease_seconds = lease_seconds
         self._grace_seconds = grace_seconds
         self._active: dict[str, tuple[ClaimedRun, asyncio.Task[None]]] = {}
-        self._turnstiles: dict[str, asyncio.Semaphore] = {}
+        self._semaphores: dict[str, asyncio.Semaphore] = {}
         self._ended = asyncio.Event()
         self._failure: StorageError | None = None
 
@@ -102,26 +106,21 @@ class Processor:
         if free <= 0:
             return 0
         claimed = await self._store.claim(
-            self.worker_id,
-            free,
-            self._lease_seconds,
-            execution_id=self._execution_id,
+            self.worker_id, free, self._lease_seconds, execution_id=self._execution_id
         )
         for one in claimed:
-            task = asyncio.create_task(self._work(one))
-            self._active[one.lease.run_id] = (one, task)
+            self._active[one.lease.run_id] = (one, asyncio.create_task(self._work(one)))
         return len(claimed)
 
-    def _turnstile(self, connector_id: str | None) -> AbstractAsyncContextManager[Any]:
+    def _limit(self, connector_id: str | None) -> AbstractAsyncContextManager[Any]:
         """What bounds the runs at one connector; each waits its turn with its lease kept alive."""
         if self._per_connector is None:
             return nullcontext()
-        key = connector_id or ""
-        return self._turnstiles.setdefault(key, asyncio.Semaphore(self._per_connector))
+        return self._semaphores.setdefault(connector_id or "", asyncio.Semaphore(self._per_connector))
 
     async def _work(self, claimed: ClaimedRun) -> None:
         try:
-            async with self._turnstile(claimed.run.connector_id):
+            async with self._limit(claimed.run.connector_id):
                 ending = await self._conduct(claimed)
             await self._store.finish(claimed.lease, ending)
         except LeaseLost as error:
@@ -134,7 +133,7 @@ class Processor:
 
     async def _conduct(self, claimed: ClaimedRun) -> RunEnding:
         try:
-            return await self._conductor.execute(claimed)
+            return await self._run_worker.execute(claimed)
         except StorageError:
             raise
         except Exception as error:
@@ -160,13 +159,13 @@ class Processor:
     async def _wait(stop: asyncio.Event, something: Awaitable[object]) -> None:
         """Wait for something or for the request to stop, whichever comes first."""
         work: asyncio.Future[object] = asyncio.ensure_future(something)
-        asked = asyncio.create_task(stop.wait())
+        stopping = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             work.cancel()
-            asked.cancel()
-            await asyncio.wait((work, asked))
+            stopping.cancel()
+            await asyncio.wait((work, stopping))
         if not work.cancelled() and (error := work.exception()) is not None:
             raise error
 
@@ -175,17 +174,12 @@ class Processor:
         tasks = [task for _, task in self._active.values()]
         if not tasks:
             return
-        leases: list[Lease] = [claimed.lease for claimed, _ in self._active.values()]
+        leases = [claimed.lease for claimed, _ in self._active.values()]
         _, unfinished = await asyncio.wait(tasks, timeout=self._grace_seconds)
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._store.release(leases)
-
-
-Follow = Callable[[Execution], None]
-
-_LOOK_SECONDS = 0.2
 
 
 async def work_off(
@@ -222,16 +216,21 @@ async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> Non
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
-    """Every run that fits, page by page."""
+async def every_item(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+    """The items of a list, page by page; ``read`` takes the cursor of a page."""
     cursor: str | None = None
     while True:
-        page = await records.runs(filters, cursor=cursor, limit=500)
-        for run in page.items:
-            yield run
+        page = await read(cursor)
+        for item in page.items:
+            yield item
         cursor = page.cursor
         if cursor is None:
             return
+
+
+def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
+    """Every run that fits."""
+    return every_item(lambda cursor: records.runs(filters, cursor=cursor, limit=500))
 
 
 @contextmanager
@@ -240,30 +239,18 @@ def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
 
-    def asked() -> None:
+    def request_stop() -> None:
         if stop.is_set() and main is not None:
             main.cancel()
         stop.set()
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    handled: list[Any] = []
-    for number in signals:
-        try:
-            loop.add_signal_handler(number, asked)
-            handled.append(number)
-        except (NotImplementedError, RuntimeError, ValueError):
-            break
-    try:
+    with ExitStack() as stack:
+        # Not every platform or thread can handle signals.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, request_stop)
+                stack.callback(loop.remove_signal_handler, number)
         yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
-
-
-_PAUSE_SECONDS = 2.0
-
-
-_LONGEST_STOP_SECONDS = 20.0
 
 
 class ProcessorTask:
@@ -282,7 +269,7 @@ class ProcessorTask:
 
     def start(self) -> None:
         if self._workspace.plugin_problems:
-            # Runs that need the plugin would all end in an error; they had better wait.
+            # Runs that need the plugin would all end in an error; they stay queued.
             names = ", ".join(self._workspace.plugin_problems)
             self.problem = f"a plugin could not be loaded ({names}); mend it and start the server again"
         elif self.enabled and self._task is None:
@@ -313,7 +300,5 @@ class ProcessorTask:
                 self.problem = f"{type(error).__name__}: {error}"
                 log.exception("The run processor failed and will start again")
             if not self._stop.is_set():
-                try:
+                with suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
-                except TimeoutError:
-                    continue

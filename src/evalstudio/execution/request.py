@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..base.problems import InvalidInput, Problem, suggestion
 from ..conversation.definitions import Case
-from ..project.entities import Execution, StoredConnector, StoredEval, StoredPersona, StoredScenario
+from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from ..storage.errors import NotFound
@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
-_STORED = {"id", "created_at", "updated_at", "version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class ExecutionRequest:
 
 async def request_for(
     workspace: Workspace,
-    wanted: StoredEval,
+    stored: StoredEval,
     *,
     only: Sequence[str] = (),
     connectors: Sequence[str] = (),
@@ -46,19 +45,17 @@ async def request_for(
 ) -> ExecutionRequest:
     """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
     store = workspace.store
-    scenarios = [await store.get("scenario", one) for one in wanted.scenario_ids]
+    scenarios = [await store.get("scenario", one) for one in stored.scenario_ids]
     if only:
-        scenarios = [_named(scenarios, name, "scenario of this eval") for name in only]
-    if connectors:
-        found = [await store.find("connector", name) for name in connectors]
-        for name, connector in zip(connectors, found, strict=True):
-            if connector is None:
-                raise InvalidInput(f'there is no connector called "{name}"')
-        chosen = [connector for connector in found if connector is not None]
-    else:
-        chosen = [await store.get("connector", one) for one in wanted.connector_ids]
-    times = repetitions or wanted.repetitions or workspace.config.defaults.repetitions or 1
-    return ExecutionRequest(scenarios, chosen, times, wanted)
+        scenarios = [_named(scenarios, name) for name in only]
+    chosen: list[StoredConnector] = []
+    for name in connectors:
+        if (connector := await store.find("connector", name)) is None:
+            raise InvalidInput(f'there is no connector called "{name}"')
+        chosen.append(connector)
+    chosen = chosen or [await store.get("connector", one) for one in stored.connector_ids]
+    times = repetitions or stored.repetitions or workspace.config.defaults.repetitions or 1
+    return ExecutionRequest(scenarios, chosen, times, stored)
 
 
 async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionRequest:
@@ -80,13 +77,12 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
     return replace(request, only_subjects=subjects)
 
 
-def _named(scenarios: Sequence[StoredScenario], name: str, what: str) -> StoredScenario:
-    found = next((s for s in scenarios if s.name.casefold() == name.casefold()), None)
-    if found is None:
-        raise InvalidInput(
-            f'there is no {what} called "{name}"; there are {", ".join(s.name for s in scenarios)}'
-        )
-    return found
+def _named(scenarios: Sequence[StoredScenario], name: str) -> StoredScenario:
+    for scenario in scenarios:
+        if scenario.name.casefold() == name.casefold():
+            return scenario
+    names = ", ".join(scenario.name for scenario in scenarios)
+    raise InvalidInput(f'there is no scenario of this eval called "{name}"; there are {names}')
 
 
 async def trial_request(
@@ -136,7 +132,7 @@ async def start_execution(
     async for run in _runs(workspace, request):
         runs.append(run)
         if len(runs) % YIELD_EVERY == 0:
-            # A server has others to answer while it multiplies out a large eval.
+            # A server has other requests to answer while it multiplies out a large eval.
             await asyncio.sleep(0)
     if not runs:
         raise InvalidInput("there is nothing to run")
@@ -182,35 +178,36 @@ def _multiplied(
     request: ExecutionRequest,
 ) -> Iterator[NewRun]:
     # Cases are rows of their own; a snapshot per scenario keeps them out, so that it is shared by all.
-    kept = Snapshot.of(scenario.model_dump(mode="json", by_alias=True, exclude=_STORED | {"cases"}))
-    voices = {p.id: Snapshot.of(p.model_dump(mode="json", by_alias=True, exclude=_STORED)) for p in personas}
+    scenario_snapshot = _snapshot(scenario, "cases")
+    persona_snapshots = {persona.id: _snapshot(persona) for persona in personas}
     for connector in request.connectors:
-        line = Snapshot.of(connector.model_dump(mode="json", by_alias=True, exclude=_STORED))
+        connector_snapshot = _snapshot(connector)
         for persona in personas or [None]:
             for number, case in enumerate(cases or [None], 1):
-                named = _case_json(case, number)
-                subject = (
-                    scenario.id,
-                    persona.id if persona else None,
-                    named and named["name"],
-                    connector.id,
-                )
+                body = _case_json(case, number)
+                persona_id = persona.id if persona else None
+                subject = (scenario.id, persona_id, body and body["name"], connector.id)
                 if request.only_subjects is not None and subject not in request.only_subjects:
                     continue
                 for repetition in range(1, request.repetitions + 1):
                     yield NewRun(
-                        scenario=kept,
-                        connector=line,
-                        persona=voices[persona.id] if persona else None,
+                        scenario=scenario_snapshot,
+                        connector=connector_snapshot,
+                        persona=persona_snapshots[persona.id] if persona else None,
                         scenario_id=scenario.id,
                         scenario_name=scenario.name,
-                        persona_id=persona.id if persona else None,
+                        persona_id=persona_id,
                         persona_name=persona.name if persona else None,
                         connector_id=connector.id,
                         connector_name=connector.name,
-                        case=named,
+                        case=body,
                         repetition=repetition,
                     )
+
+
+def _snapshot(entity: Stored, *left_out: str) -> Snapshot:
+    exclude = {*Stored.model_fields, *left_out}
+    return Snapshot.of(entity.model_dump(mode="json", by_alias=True, exclude=exclude))
 
 
 def _case_json(case: Case | None, number: int) -> dict[str, Any] | None:

@@ -15,8 +15,6 @@ from ..conversation.loop import Agent, Finished, TurnEnded, UserSpoke, converse
 from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.results import Finding, Turn, Verdict
-from ..project.entities import Connector
-from ..project.validation import check_connector
 from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
@@ -24,7 +22,7 @@ _MOST_PREPARED = 512
 
 
 class RunWorker:
-    """Holds the conversations of claimed runs."""
+    """Conducts the conversations of claimed runs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -34,15 +32,15 @@ class RunWorker:
         self._connectors: dict[int, tuple[ClaimedRun, ConnectorDefinition, ConnectorSettings[Any]]] = {}
 
     async def execute(self, claimed: ClaimedRun) -> RunEnding:
-        """Hold the conversation of a run and keep its turns; how it ended is for the caller to keep."""
+        """Conduct the conversation of a run and store its turns; the caller stores how it ended."""
         try:
             prepared, persona = self._prepare(claimed)
             agent = self._agent(claimed, persona)
         except ValueError as error:
             return system_error(str(error))
-        return await self._hold(claimed, prepared, agent)
+        return await self._converse(claimed, prepared, agent)
 
-    async def _hold(self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent) -> RunEnding:
+    async def _converse(self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent) -> RunEnding:
         store, lease = self._workspace.store, claimed.lease
         if prepared.seeds:
             await store.append_turn(lease, Turn(number=0, messages=prepared.seeds))
@@ -86,15 +84,10 @@ class RunWorker:
         return prepared, persona
 
     def _agent(self, claimed: ClaimedRun, persona: Persona | None) -> Agent:
-        known = self._connectors.get(id(claimed.connector))
-        if known is None:
-            connector = Connector.model_validate(self._workspace.box.open(claimed.connector))
-            definition, config = check_connector(connector, self._workspace.registry)
-            settings: ConnectorSettings[Any] = ConnectorSettings(
-                config, connector.base_url or "", connector.headers, self._workspace.scope
-            )
-            known = self._connectors[id(claimed.connector)] = (claimed, definition, settings)
-        _, definition, settings = known
+        key = id(claimed.connector)
+        if key not in self._connectors:
+            self._connectors[key] = (claimed, *self._workspace.agent_settings(claimed.connector))
+        _, definition, settings = self._connectors[key]
         # A second attempt is a conversation of its own: it shares nothing with the first.
         lease, run = claimed.lease, claimed.run
         run_id = lease.run_id if lease.attempt == 1 else f"{lease.run_id}-{lease.attempt}"
@@ -137,5 +130,5 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
 
 
 def system_error(message: str) -> RunEnding:
-    """A run that could not be held through no fault of the agent's."""
+    """The ending of a run that could not be conducted, through no fault of the agent's."""
     return RunEnding(verdict=Verdict(outcome="error", fault="system", reason=message), error=message)

@@ -7,9 +7,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..cassettes import Cassette
-from ..connectors.contract import ProjectScope
+from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
 from ..connectors.http_pool import AddressCheck, HttpPool
 from ..connectors.session import close_connectors
 from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
@@ -19,9 +20,13 @@ from ..llm.embeddings import LocalEmbedder
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config
+from ..project.entities import Connector
 from ..project.secrets import SecretBox
-from ..storage.contract import Store
+from ..project.validation import check_connector
 from ..storage.opening import open_store
+
+if TYPE_CHECKING:
+    from ..storage.store import SqlStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Workspace:
     config: ProjectConfig
     folder: Path
     registry: PluginRegistry
-    store: Store
+    store: SqlStore
     llm: Llm | None
     http: HttpPool
     box: SecretBox
@@ -64,6 +69,14 @@ class Workspace:
     def definition_context(self) -> DefinitionContext:
         return DefinitionContext(self.registry, self.folder, self.box)
 
+    def agent_settings(
+        self, connector_fields: Mapping[str, Any]
+    ) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
+        """What it takes to reach an agent, from a connector as it is stored; its secrets are opened."""
+        connector = Connector.model_validate(self.box.open(connector_fields))
+        definition, config = check_connector(connector, self.registry)
+        return definition, ConnectorSettings(config, connector.base_url or "", connector.headers, self.scope)
+
     def services(self) -> Services:
         return Services(self.llm, self.llm or LocalEmbedder())
 
@@ -76,9 +89,9 @@ async def open_workspace(
     address_check: AddressCheck | None = None,
     tolerant: bool = False,
 ) -> AsyncGenerator[Workspace]:
-    """Open the project at hand: the given config file, else the nearest one, else this folder as it is.
+    """Open a project: that of the config file given, else of the nearest one, else this folder as it is.
 
-    ``tolerant`` opens it even if a plugin cannot be loaded, which is then told by ``plugin_problems``.
+    ``tolerant`` opens it even if a plugin cannot be loaded; ``plugin_problems`` then says why.
     """
     problems: dict[str, str] | None = {} if tolerant else None
     path = config_path or find_config(Path.cwd())
@@ -105,5 +118,5 @@ async def open_workspace(
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:
     if options is None or not (options.record or options.replay):
         return None
-    opened = Cassette.replay(options.replay) if options.replay else Cassette.record(options.record or "")
-    return stack.enter_context(opened)
+    cassette = Cassette.replay(options.replay) if options.replay else Cassette.record(options.record or "")
+    return stack.enter_context(cassette)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import orjson
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..base.addresses import shown_address
 from ..base.concurrency import blocking
+from ..base.paths import fields_of
 from ..base.redaction import Redaction
 from ..cassettes import Cassette, key_of
 from ..evaluators.builtin.prompts import MARK
@@ -85,9 +86,7 @@ class AnswerCache:
             os.utime(path)
         except (OSError, orjson.JSONDecodeError):
             return None
-        if not isinstance(value, dict):
-            return None
-        entry = cast(dict[str, Any], value)
+        entry = fields_of(value)
         whole = entry.get("key") == key and isinstance(entry.get("response"), dict)
         return entry["response"] if whole else None
 
@@ -106,12 +105,12 @@ class AnswerCache:
                 log.warning("%s: answers are not kept (%s)", self.folder, error.strerror)
             return
         with self._lock:
-            self._size = self._measured() if self._size is None else self._size + len(data)
+            if self._size is None:
+                self._size = sum(facts.st_size for _, facts in self._files())
+            else:
+                self._size += len(data)
             if self._size > self._max_bytes:
                 self._size = self._evict()
-
-    def _measured(self) -> int:
-        return sum(facts.st_size for _, facts in self._files())
 
     def _evict(self) -> int:
         """Remove what was not used for longest until a tenth is free; the size that is left."""

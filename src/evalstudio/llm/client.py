@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -45,11 +46,7 @@ class Llm:
     """
 
     def __init__(
-        self,
-        settings: LlmSettings,
-        *,
-        cache: AnswerCache | None = None,
-        cassette: Cassette | None = None,
+        self, settings: LlmSettings, *, cache: AnswerCache | None = None, cassette: Cassette | None = None
     ) -> None:
         self.settings = settings
         self._stored = StoredAnswers(cache, cassette)
@@ -70,12 +67,8 @@ class Llm:
     def usage(self) -> dict[Role, RoleUsage]:
         """What each role has used so far, and whether it is waiting for a rate limit right now."""
         return {
-            role: replace(
-                tally,
-                waiting_seconds=self._limiters[role].waiting_seconds,
-                queued=self._limiters[role].queued,
-            )
-            for role, tally in self._tallies.items()
+            role: replace(self._tallies[role], waiting_seconds=one.waiting_seconds, queued=one.queued)
+            for role, one in self._limiters.items()
         }
 
     async def chat(
@@ -86,9 +79,8 @@ class Llm:
         if not self._stored.active:
             return await self._chat(target, messages, role)
         request = text_request(self.settings, target, messages, role)
-        return await self._stored.text(
-            request, str, lambda: self._chat(target, messages, role), self._tallies[role]
-        )
+        ask = partial(self._chat, target, messages, role)
+        return await self._stored.text(request, str, ask, self._tallies[role])
 
     async def answer(
         self,
@@ -102,11 +94,10 @@ class Llm:
         target = find_target(self.settings, model, role)
         if not self._stored.active:
             return await self._answer(target, messages, schema, role)
+        request = text_request(self.settings, target, messages, role, schema)
+        ask = partial(self._answer, target, messages, schema, role)
         return await self._stored.text(
-            text_request(self.settings, target, messages, role, schema),
-            lambda text: read_answer(text, schema),
-            lambda: self._answer(target, messages, schema, role),
-            self._tallies[role],
+            request, lambda text: read_answer(text, schema), ask, self._tallies[role]
         )
 
     async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
@@ -116,12 +107,9 @@ class Llm:
         target = find_target(self.settings, model, "embedding")
         if not self._stored.active:
             return await self._embed(target, texts)
-        return await self._stored.vectors(
-            texts,
-            lambda text: vector_request(self.settings, target, text),
-            lambda missing: self._embed(target, missing),
-            self._tallies["embedding"],
-        )
+        request_for = partial(vector_request, self.settings, target)
+        ask = partial(self._embed, target)
+        return await self._stored.vectors(texts, request_for, ask, self._tallies["embedding"])
 
     async def aclose(self) -> None:
         connections, self._connections = self._connections, {}
@@ -166,9 +154,8 @@ class Llm:
         connection = await self._connect(target)
         vectors: list[list[float]] = []
         for batch in batches(texts):
-            part, usage = await self._with_retries(
-                lambda batch=batch: connection.embed(target, batch), connection, target, "embedding"
-            )
+            attempt = partial(connection.embed, target, batch)
+            part, usage = await self._with_retries(attempt, connection, target, "embedding")
             self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
             vectors += read_vectors(part, batch, target.place)
         return vectors
@@ -180,9 +167,8 @@ class Llm:
         async with self._connecting:
             if target.provider not in self._connections:
                 # Loading a provider's library takes a second or two: not on the event loop.
-                self._connections[target.provider] = await blocking.run(
-                    lambda: _open(self.settings, target.provider)
-                )
+                opening = partial(_open, self.settings, target.provider)
+                self._connections[target.provider] = await blocking.run(opening)
                 self._stored.hide([self._connections[target.provider].secret])
             return self._connections[target.provider]
 
@@ -217,9 +203,8 @@ class Llm:
         structured: Structured,
         role: Role,
     ) -> Reply:
-        reply = await self._with_retries(
-            lambda: connection.ask(target, messages, schema, structured, role), connection, target, role
-        )
+        attempt = partial(connection.ask, target, messages, schema, structured, role)
+        reply = await self._with_retries(attempt, connection, target, role)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._tallies[role].add(reply.usage, cost)
         return reply
@@ -227,13 +212,9 @@ class Llm:
     async def _with_retries(
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role
     ) -> T:
-        return await call_with_retries(
-            attempt,
-            lambda error: connection.explain(error, target),
-            self._limiters[role],
-            self._policy,
-            self._tallies[role],
-        )
+        explain = partial(connection.explain, target=target)
+        limiter, tally = self._limiters[role], self._tallies[role]
+        return await call_with_retries(attempt, explain, limiter, self._policy, tally)
 
 
 def _open(settings: LlmSettings, provider: str) -> Connection:

@@ -131,26 +131,19 @@ def takes_temperature(profile: Mapping[str, Any]) -> bool:
 
 
 def _options(settings: LlmSettings, temperature: float | None) -> ModelSettings:
-    options: ModelSettings = {}
-    if temperature is not None:
-        options["temperature"] = temperature
-    if settings.seed is not None:
-        options["seed"] = settings.seed
-    if settings.max_tokens is not None:
-        options["max_tokens"] = settings.max_tokens
-    return options
+    options = {"temperature": temperature, "seed": settings.seed, "max_tokens": settings.max_tokens}
+    return cast(ModelSettings, {name: value for name, value in options.items() if value is not None})
 
 
 def _openai_client(access: Access, http: httpx2.AsyncClient) -> AsyncOpenAI:
     from openai import AsyncOpenAI
 
-    return AsyncOpenAI(
-        api_key=access.api_key,
-        base_url=access.base_url,
-        http_client=http,
-        timeout=http.timeout,
-        max_retries=0,
-    )
+    return AsyncOpenAI(**_client_options(access, http))
+
+
+def _client_options(access: Access, http: httpx2.AsyncClient) -> dict[str, Any]:
+    options = {"http_client": http, "timeout": http.timeout, "max_retries": 0}
+    return {"api_key": access.api_key, "base_url": access.base_url, **options}
 
 
 def _openai(provider: str, client: AsyncOpenAI) -> MakeModel:
@@ -173,14 +166,7 @@ def _anthropic(access: Access, http: httpx2.AsyncClient) -> MakeModel:
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    client = AsyncAnthropic(
-        api_key=access.api_key,
-        base_url=access.base_url,
-        http_client=http,
-        timeout=http.timeout,
-        max_retries=0,
-    )
-    provider = AnthropicProvider(anthropic_client=client)
+    provider = AnthropicProvider(anthropic_client=AsyncAnthropic(**_client_options(access, http)))
     return lambda name: AnthropicModel(name, provider=provider)
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,40 +137,27 @@ class BatchingEmbedder:
 
     async def _flush(self, model: str | None) -> None:
         await asyncio.sleep(_PAUSE_SECONDS)
-        queue = [entry for entry in self._waiting.pop(model, []) if not entry.future.done()]
-        error = await self._settle(queue, model)
-        if error is None:
-            return
-        if len(queue) > 1 and getattr(error, "status", None) in _REFUSED:
-            # One text may be what the server refuses; it must not cost the others their answer.
-            await asyncio.gather(*(self._settle_alone(entry, model) for entry in queue))
-        else:
-            _fail(queue, error)
+        await self._settle(
+            [entry for entry in self._waiting.pop(model, []) if not entry.future.done()], model
+        )
 
-    async def _settle_alone(self, entry: _Waiting, model: str | None) -> None:
-        error = await self._settle([entry], model)
-        if error is not None:
-            _fail([entry], error)
-
-    async def _settle(self, queue: list[_Waiting], model: str | None) -> Exception | None:
-        """Ask once for all and hand the vectors out, or say what went wrong."""
+    async def _settle(self, queue: list[_Waiting], model: str | None) -> None:
+        """Ask once for all and hand the vectors out, or the error."""
         texts = [text for entry in queue for text in entry.texts]
         try:
             vectors = await self._embedder.embed(texts, model=model)
+            if len(vectors) != len(texts):
+                raise ValueError(f"the embedding model gave {len(vectors)} vectors for {len(texts)} texts")
         except Exception as error:
-            return error
-        if len(vectors) != len(texts):
-            return ValueError(f"the embedding model gave {len(vectors)} vectors for {len(texts)} texts")
-        start = 0
+            if len(queue) > 1 and getattr(error, "status", None) in _REFUSED:
+                # One text may be what the server refuses; it must not cost the others their answer.
+                await asyncio.gather(*(self._settle([entry], model) for entry in queue))
+            for entry in queue:
+                if not entry.future.done():
+                    entry.future.set_exception(error)
+            return
+        rest = iter(vectors)
         for entry in queue:
-            end = start + len(entry.texts)
+            own = list(islice(rest, len(entry.texts)))
             if not entry.future.done():
-                entry.future.set_result(vectors[start:end])
-            start = end
-        return None
-
-
-def _fail(queue: list[_Waiting], error: Exception) -> None:
-    for entry in queue:
-        if not entry.future.done():
-            entry.future.set_exception(error)
+                entry.future.set_result(own)

@@ -41,7 +41,7 @@ class RoleLimiter:
 
     async def enter(self, *, first: bool = False) -> None:
         """Wait for a slot. A call that is tried again goes ``first``: it has waited already."""
-        if self._has_room() and (first or not self._queue):
+        if self._has_slot() and (first or not self._queue):
             self.in_flight += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -92,11 +92,11 @@ class RoleLimiter:
         else:
             self._admit()
 
-    def _has_room(self) -> bool:
+    def _has_slot(self) -> bool:
         return self.in_flight < self.limit and monotonic() >= self._resumes_at
 
     def _admit(self) -> None:
-        while self._queue and self._has_room():
+        while self._queue and self._has_slot():
             turn = self._queue.popleft()
             if not turn.done():
                 self.in_flight += 1
@@ -130,10 +130,10 @@ class Failure:
     raw: str | None = None
 
 
-def wait_before(retry: int, asked: float | None, chance: float) -> float:
+def wait_before(retry: int, requested: float | None, chance: float) -> float:
     """Seconds before the given retry (from 1): as the server asked, else doubling; spread by chance (0–1)."""
-    if asked is not None:
-        return asked + chance * min(0.25, asked / 4)
+    if requested is not None:
+        return requested + chance * min(0.25, requested / 4)
     return backoff(retry, _FIRST_WAIT, _LONGEST_BACKOFF) * (0.5 + chance / 2)
 
 
@@ -187,10 +187,6 @@ async def _wait_for_turn(limiter: RoleLimiter, seconds: float, deadline: float, 
 
 
 def _gave_up(failure: Failure, tries: int) -> ModelError:
-    message = failure.message
-    if failure.again:
-        message += f" (gave up after {tries} {'try' if tries == 1 else 'tries'}"
-        if failure.retry_after:
-            message += f"; it asks to wait {failure.retry_after:g} s"
-        message += ")"
-    return ModelError(message, raw=failure.raw, status=failure.status)
+    wait = f"; it asks to wait {failure.retry_after:g} s" if failure.retry_after else ""
+    tried = f" (gave up after {tries} {'try' if tries == 1 else 'tries'}{wait})" if failure.again else ""
+    return ModelError(failure.message + tried, raw=failure.raw, status=failure.status)

@@ -44,9 +44,8 @@ def explain(error: Exception, target: Target, redact: Redaction, seconds: float)
             f"Check {target.setting('baseUrl')}"
         )
     if failure is None:
-        failure = Failure(
-            f"{target.place} could not be asked: {type(error).__name__}: {_excerpt(str(error))}"
-        )
+        detail = f"{type(error).__name__}: {_excerpt(str(error))}"
+        failure = Failure(f"{target.place} could not be asked: {detail}")
     raw = redact(failure.raw) if failure.raw else None
     return replace(failure, message=redact(failure.message), raw=raw)
 
@@ -58,20 +57,19 @@ def _of_status(error: Exception, target: Target) -> Failure | None:
     status = cast(int, _attribute(source, "status_code"))
     body = _attribute(source, "body")
     headers = _attribute(source, "headers") or _attribute(_attribute(source, "response"), "headers")
-    asked = retry_after(cast(Mapping[str, str], headers)) if isinstance(headers, Mapping) else None
-    if asked is None and (delay := _DELAY.search(_raw(body))):
-        asked = float(delay[1])
+    wait = retry_after(cast(Mapping[str, str], headers)) if isinstance(headers, Mapping) else None
+    if wait is None and (delay := _DELAY.search(_raw(body))):
+        wait = float(delay[1])
     # No money left comes as 429 too, but does not pass with time.
-    out_of_credit = (
-        isinstance(error, ModelQuotaExceededError) or status == 402 or _code(source) == "insufficient_quota"
-    )
+    code = _attribute(source, "code") or _attribute(source, "provider_error_code")
+    no_quota = isinstance(error, ModelQuotaExceededError) or code == "insufficient_quota"
+    out_of_credit = no_quota or status == 402
     again = (status == 429 and not out_of_credit) or status >= 500
     refused_key = isinstance(error, ModelAuthenticationError) or status in (401, 403)
     detail = _detail(body)
     message = _words(status, target, out_of_credit, refused_key) + (f": {detail}" if detail else "")
-    return Failure(
-        message, status, again, status == 429 and again, asked if again else None, _raw(body) or None
-    )
+    throttled = status == 429 and again
+    return Failure(message, status, again, throttled, wait if again else None, _raw(body) or None)
 
 
 def _words(status: int, target: Target, out_of_credit: bool, refused_key: bool) -> str:
@@ -97,15 +95,12 @@ def _of_connection(error: Exception, target: Target, seconds: float) -> Failure 
         if isinstance(cause, ReplyRefused):
             return Failure(f"{target.place} {cause}")
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
-            return Failure(
-                f"{target.place} did not answer within {seconds:g} s (llmSettings.timeoutSeconds)", again=True
-            )
+            late = f"{target.place} did not answer within {seconds:g} s (llmSettings.timeoutSeconds)"
+            return Failure(late, again=True)
         if isinstance(cause, httpx2.TransportError | OSError):
             reason = _excerpt(str(cause) or type(cause).__name__)
-            return Failure(
-                f"{target.place} could not be reached: {reason}. Check {target.setting('baseUrl')}",
-                again=True,
-            )
+            hint = f"Check {target.setting('baseUrl')}"
+            return Failure(f"{target.place} could not be reached: {reason}. {hint}", again=True)
     return None
 
 
@@ -119,10 +114,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _attribute(source: object, name: str) -> object:
     return cast(object, getattr(source, name, None))
-
-
-def _code(source: object) -> object:
-    return _attribute(source, "code") or _attribute(source, "provider_error_code")
 
 
 def _raw(body: object) -> str:

@@ -106,11 +106,7 @@ def _described(definition: Definition, source: str) -> dict[str, Any]:
 
 
 def _refuse_twice(
-    what: str,
-    name: str,
-    owner: str,
-    known: Mapping[str, tuple[Definition, str]],
-    new: Mapping[str, tuple[Definition, str]],
+    what: str, name: str, owner: str, known: Mapping[str, tuple[Any, str]], new: Mapping[str, Any]
 ) -> None:
     if name in new:
         raise PluginError(f'Plugin "{owner}" defines {what.lower()} type "{name}" twice.')

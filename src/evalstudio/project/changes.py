@@ -239,8 +239,8 @@ def entity_of(
         if name in fields:
             fields[field_name] = [ids[target, name_key(one)] for one in fields.pop(name)]
     if known is not None:
-        kept = {"id": known.id, "created_at": known.created_at, "version": known.version}
-        fields |= kept | {"updated_at": now()}
+        fields |= {name: getattr(known, name) for name in ("id", "created_at", "version")}
+        fields["updated_at"] = now()
     return STORED[document.kind].model_validate(fields)
 
 

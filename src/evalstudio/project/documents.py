@@ -194,9 +194,7 @@ def check_references(
     return ProblemList(
         document.placed(
             Problem(
-                f'there is no {target} called "{name}"',
-                (field_name, number),
-                suggestion(name, names[target]),
+                f'there is no {target} called "{name}"', (field_name, number), suggestion(name, names[target])
             )
         )
         for document in documents

@@ -10,6 +10,7 @@ from ..plugins import PluginRegistry
 from .documents import KINDS, MODELS, PLURALS, REFERENCES, DefinitionKind
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_FOR_EDITORS = {"type": "string", "description": "For editors"}
 
 
 def schema_of(kind: DefinitionKind, registry: PluginRegistry) -> Schema:
@@ -25,13 +26,9 @@ def definitions_schema(registry: PluginRegistry) -> Schema:
     lists = {
         plural: {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}} for plural, kind in PLURALS.items()
     }
-    many = {
-        "type": "object",
-        "properties": {"$schema": _text("For editors"), **lists},
-        "additionalProperties": False,
-    }
-    singles = [_single(kind, shapes[kind]) for kind in KINDS]
-    one = {"anyOf": [many, *singles]}
+    properties = {"$schema": _FOR_EDITORS, **lists}
+    many = {"type": "object", "properties": properties, "additionalProperties": False}
+    one = {"anyOf": [many, *(_single(kind, shapes[kind]) for kind in KINDS)]}
     return {
         "$schema": _DIALECT,
         "title": "EvalStudio definitions",
@@ -41,7 +38,7 @@ def definitions_schema(registry: PluginRegistry) -> Schema:
 
 
 def _single(kind: DefinitionKind, shape: Schema) -> Schema:
-    properties = {"$schema": _text("For editors"), "kind": {"const": kind}, **shape["properties"]}
+    properties = {"$schema": _FOR_EDITORS, "kind": {"const": kind}, **shape["properties"]}
     return {**shape, "properties": properties, "required": ["kind", *shape["required"]]}
 
 
@@ -77,12 +74,9 @@ def _configured(shapes: dict[str, Schema], name: str, types: Iterable[dict[str, 
         config = cast(Schema, _moved(item["configSchema"], prefix))
         shapes |= {f"{prefix}.{inner}": part for inner, part in config.pop("$defs", {}).items()}
         shapes[prefix] = config
-        rules.append(
-            {
-                "if": {"properties": {"type": {"const": item["type"]}}, "required": ["type"]},
-                "then": {"properties": {"config": {"$ref": f"#/$defs/{prefix}"}}},
-            }
-        )
+        condition = {"properties": {"type": {"const": item["type"]}}, "required": ["type"]}
+        consequence = {"properties": {"config": {"$ref": f"#/$defs/{prefix}"}}}
+        rules.append({"if": condition, "then": consequence})
     shape = shapes[name]
     known = {**shape["properties"]["type"], "enum": [item["type"] for item in described]}
     shapes[name] = {**shape, "properties": {**shape["properties"], "type": known}, "allOf": rules}
@@ -97,7 +91,3 @@ def _moved(value: Any, prefix: str) -> Any:
             fields["$ref"] = reference.replace("#/$defs/", f"#/$defs/{prefix}.")
         return fields
     return [_moved(item, prefix) for item in cast(list[Any], value)] if isinstance(value, list) else value
-
-
-def _text(description: str) -> Schema:
-    return {"type": "string", "description": description}

@@ -211,8 +211,38 @@ class Counts(BaseModel):
         return "unasserted"
 
 
+class Subject(BaseModel):
+    """What repetitions repeat: a scenario with its case and persona on one connector."""
+
+    model_config = SENT | ConfigDict(frozen=True)
+
+    scenario_id: str | None
+    scenario_name: str
+    case_name: str | None
+    persona_id: str | None
+    persona_name: str | None
+    connector_id: str | None
+    connector_name: str | None
+
+    @classmethod
+    def of(cls, run: Any) -> Subject:
+        """The subject of a run or of a row with a run's columns; nothing is checked again."""
+        return cls.model_construct(**{name: getattr(run, name) for name in cls.model_fields})
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What tells subjects apart; names may change from one execution to the next."""
+        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
+        return " · ".join(part for part in parts if part)
+
+
 class Execution(_Entity):
-    """One press of the button on an eval. Without an eval it is a single try."""
+    """One start of an eval. Without an eval it is the trial of one scenario."""
 
     eval_id: str | None = None
     eval_name: str | None = None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from ..base.addresses import origin
+from ..base.paths import texts_in
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
 from ..base.redaction import SECRET_HEADER as _HEADER
 from ..base.redaction import SECRET_SETTING as _SETTING
@@ -51,18 +52,10 @@ def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     for name, value in headers.items():
         if isinstance(value, str) and is_secret(name, value):
             yield ("headers", name), value
-    yield from _in_settings(body.get("config"), ("config",), named=False)
-
-
-def _in_settings(value: object, path: FieldPath, *, named: bool) -> Iterator[tuple[FieldPath, str]]:
-    if isinstance(value, Mapping):
-        for key, item in cast(Mapping[str, object], value).items():
-            yield from _in_settings(item, (*path, key), named=named or bool(_SETTING.search(key)))
-    elif isinstance(value, list):
-        for number, item in enumerate(cast(list[object], value)):
-            yield from _in_settings(item, (*path, number), named=named)
-    elif isinstance(value, str) and _is_literal(value) and (named or _stands_for_one(value)):
-        yield path, value
+    for path, value in texts_in(body.get("config"), ("config",)):
+        named = any(isinstance(step, str) and _SETTING.search(step) for step in path[1:])
+        if _is_literal(value) and (named or _stands_for_one(value)):
+            yield path, value
 
 
 def _stands_for_one(value: str) -> bool:
@@ -101,10 +94,10 @@ def masked(body: Mapping[str, Any]) -> dict[str, Any]:
     return changed(body, lambda _path, _value: MASK)
 
 
-def restored(body: Mapping[str, Any], kept: Mapping[str, Any] | None) -> dict[str, Any]:
+def restored(body: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
     """The definition with masks replaced by what is kept; at another address they are dropped instead."""
-    known = dict(secrets_in(kept)) if kept is not None else {}
-    same_address = kept is None or addressee(body) == addressee(kept)
+    known = dict(secrets_in(stored)) if stored is not None else {}
+    same_address = stored is None or addressee(body) == addressee(stored)
     problems = ProblemList()
 
     def restore(path: FieldPath, value: str) -> str | None:
@@ -131,10 +124,10 @@ def check_address(address: str | None) -> None:
         password = parts.password
     except ValueError:
         return
-    query = [
+    query = {
         value for name, value in parse_qsl(parts.query) if _SETTING.search(name) or name.lower() == "key"
-    ]
-    if any(_is_literal(secret) for secret in [password or "", *query]):
+    }
+    if any(map(_is_literal, {password or ""} | query)):
         hint = "use a header for it, or a reference such as ${AGENT_KEY}"
         raise InvalidInput(Problem("holds a literal secret", ("baseUrl",), hint))
 
@@ -184,15 +177,14 @@ class SecretBox:
     def _fernet(self) -> Fernet:
         from cryptography.fernet import Fernet
 
-        given = os.environ.get(KEY_VARIABLE, "").strip()
-        key = given.encode() if given else _key_in(self._key_file)
+        variable = os.environ.get(KEY_VARIABLE, "").strip()
+        key = variable.encode() if variable else _key_in(self._key_file)
         try:
             return Fernet(key)
         except ValueError:
-            where = KEY_VARIABLE if given else str(self._key_file)
-            raise InvalidInput(
-                f"{where} holds no usable key: 32 bytes in URL-safe base64 are needed"
-            ) from None
+            where = KEY_VARIABLE if variable else str(self._key_file)
+            message = f"{where} holds no usable key: 32 bytes in URL-safe base64 are needed"
+            raise InvalidInput(message) from None
 
 
 def refuse_sealed(body: Mapping[str, Any]) -> None:

@@ -12,27 +12,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, computed_field
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, computed_field
 
-from ..project.entities import Counts, RunSummary
-from ..storage.contract import RunGroup, Subject
+from ..project.entities import Counts, RunSummary, Subject
+from ..storage.contract import COUNT_OF, RunGroup
 
 Z_95 = 1.959963984540054
 _SLOWEST = 3
-_COUNTED = {"pass": "passed", "fail": "failed", "error": "errored"}
 
 
 class Figure(BaseModel):
     """What all figures share: camelCase in JSON, sent whole."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        frozen=True,
-        extra="forbid",
-        json_schema_serialization_defaults_required=True,
-    )
+    model_config = Subject.model_config
 
 
 class Rate(Figure):
@@ -74,36 +66,26 @@ def rates_of(counts: Counts) -> tuple[Rate, Rate]:
     return rate(passed, scored), rate(passed, scored + counts.errored)
 
 
-class SubjectFigure(Figure):
-    """A subject by its parts, as a run names them, and as one text for a reader."""
-
-    subject: str
-    scenario_id: str | None
-    scenario_name: str
-    case_name: str | None
-    persona_id: str | None
-    persona_name: str | None
-    connector_id: str | None
-    connector_name: str | None
-
-
-class FlakySubject(SubjectFigure):
+class FlakySubject(Figure):
     """A subject of one execution whose repetitions did not agree: some passed and some failed."""
 
+    subject: Subject
     runs: int
     passed: int
     failed: int
 
 
-class SlowSubject(SubjectFigure):
+class SlowSubject(Figure):
     """A subject with its slowest run."""
 
+    subject: Subject
     latency_ms: float
 
 
-class FlakyHistory(SubjectFigure):
+class FlakyHistory(Figure):
     """In how many executions a subject was flaky, of those in which it was scored at least twice."""
 
+    subject: Subject
     flaky_executions: int
     executions: int
 
@@ -122,25 +104,12 @@ class ExecutionSummary(Figure):
     runs_with_tokens: int
 
 
-def subject_of(run: RunSummary) -> Subject:
-    """What a run has in common with its repetitions."""
-    return Subject(
-        scenario_id=run.scenario_id,
-        scenario_name=run.scenario_name,
-        case_name=run.case_name,
-        persona_id=run.persona_id,
-        persona_name=run.persona_name,
-        connector_id=run.connector_id,
-        connector_name=run.connector_name,
-    )
-
-
 def group_of(run: RunSummary) -> RunGroup:
     """A single run as a group of its own."""
     result = run.result
     return RunGroup(
         execution_id=run.execution_id,
-        subject=subject_of(run),
+        subject=Subject.of(run),
         status=run.status,
         outcome=result.outcome if result else None,
         fault=result.fault if result else None,
@@ -187,7 +156,7 @@ def count(groups: Iterable[RunGroup]) -> Counts:
     numbers: Counter[str] = Counter()
     for group in groups:
         numbers["total"] += group.runs
-        numbers[_COUNTED.get(group.outcome or "", group.status)] += group.runs
+        numbers[COUNT_OF[group.outcome] if group.outcome else group.status] += group.runs
         if group.outcome == "pass" and not group.asserted:
             numbers["unasserted"] += group.runs
     return Counts(**numbers)
@@ -222,11 +191,11 @@ def _repetitions(groups: Iterable[RunGroup]) -> Iterable[_Repetitions]:
 def flaky_subjects(groups: Iterable[RunGroup]) -> list[FlakySubject]:
     """What passed in some repetitions and failed in others."""
     flaky = [
-        FlakySubject(**_fields(one.subject), runs=one.runs, passed=one.passed, failed=one.failed)
+        FlakySubject(subject=one.subject, runs=one.runs, passed=one.passed, failed=one.failed)
         for one in _repetitions(groups)
         if one.flaky
     ]
-    return sorted(flaky, key=lambda one: one.subject)
+    return sorted(flaky, key=lambda one: one.subject.label)
 
 
 def flakiest(groups: Iterable[RunGroup], most: int) -> list[FlakyHistory]:
@@ -236,11 +205,13 @@ def flakiest(groups: Iterable[RunGroup], most: int) -> list[FlakyHistory]:
         if one.passed + one.failed > 1:
             histories[one.subject.key].append(one)
     flaky = [
-        FlakyHistory(**_fields(history[-1].subject), flaky_executions=number, executions=len(history))
+        FlakyHistory(subject=history[-1].subject, flaky_executions=number, executions=len(history))
         for history in histories.values()
         if (number := sum(one.flaky for one in history))
     ]
-    flaky.sort(key=lambda one: (-one.flaky_executions / one.executions, -one.flaky_executions, one.subject))
+    flaky.sort(
+        key=lambda one: (-one.flaky_executions / one.executions, -one.flaky_executions, one.subject.label)
+    )
     return flaky[:most]
 
 
@@ -252,10 +223,4 @@ def _slowest(groups: Iterable[RunGroup]) -> list[SlowSubject]:
         if latency is not None and latency > longest.get(group.subject.key, (-1.0, None))[0]:
             longest[group.subject.key] = latency, group.subject
     ordered = sorted(longest.values(), key=lambda one: (-one[0], one[1].label))
-    return [SlowSubject(**_fields(subject), latency_ms=latency) for latency, subject in ordered[:_SLOWEST]]
-
-
-def _fields(subject: Subject) -> dict[str, Any]:
-    names = ("scenario_id", "scenario_name", "case_name", "persona_id", "persona_name")
-    fields = {name: getattr(subject, name) for name in (*names, "connector_id", "connector_name")}
-    return {"subject": subject.label, **fields}
+    return [SlowSubject(subject=subject, latency_ms=latency) for latency, subject in ordered[:_SLOWEST]]

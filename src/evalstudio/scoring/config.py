@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
@@ -31,16 +31,20 @@ ENTRIES = "evaluatorConfigs"
 _ENTRY_KEYS = frozenset({"type", "config", "name", "gate", "reduce"})
 
 
-def _one_or_many(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 # One name may stand without a list around it; editors are told so.
 Names = Annotated[
     list[str],
-    BeforeValidator(_one_or_many),
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
+
+
+def _unique(criteria: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
+    check_unique(criteria)
+    return criteria
+
+
+Criteria = Annotated[list[EvaluationCriteria], AfterValidator(_unique)]
 
 
 class EvaluationRunConfig(BaseModel):
@@ -51,17 +55,11 @@ class EvaluationRunConfig(BaseModel):
     )
 
     evaluator_configs: list[Any] = Field(description="Evaluator entries: type, config, name")
-    criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
+    criteria: Criteria = Field(default_factory=list[EvaluationCriteria])
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     only: Names = Field(default_factory=list[str], description="Run only these types, kinds or costs")
     skip: Names = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
     concurrency: int = Field(8, ge=1, description="How many evaluators may wait at once")
-
-    @field_validator("criteria")
-    @classmethod
-    def _unique(cls, value: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
-        check_unique(value)
-        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,9 +96,9 @@ class Chunk:
 
     def between(self, after: int, last: int) -> Chunk:
         """The part of the chunk after one line and up to another."""
-        kept = [(number, line) for number, line in self.lines() if after < number <= last]
+        part = [(number, line) for number, line in self.lines() if after < number <= last]
         bad = [problem for problem in self.bad if after < problem.line <= last]
-        return Chunk(b"\n".join(line for _, line in kept), [number for number, _ in kept], bad, self.share)
+        return Chunk(b"\n".join(line for _, line in part), [number for number, _ in part], bad, self.share)
 
 
 def read_chunks(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:

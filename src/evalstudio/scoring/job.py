@@ -20,10 +20,9 @@ from typing import Any
 
 from ..base.problems import InvalidInput
 from ..evaluators.contract import Embedder
-from ..evaluators.definition import Entry
 from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, LocalEmbedder
-from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
+from ..plugins import create_registry, load_named, load_plugins
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
 from .plan import ScoringJob, ScoringPlan, read_plan
 from .results_file import ResultsFile
@@ -31,8 +30,6 @@ from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
 from .summary import DatasetSummary, Distribution
-
-_OURS = "evalstudio."
 
 
 @dataclass(slots=True)
@@ -57,29 +54,21 @@ class JobResources:
 def set_up(job: ScoringJob) -> JobResources:
     """Load the plan, its plugins and its models; every mistake in them is found here."""
     plan, plan_files = read_plan(job.plan_path)
-    registry = _registry(plan, job)
+    registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
+    load_named(registry, plan.plugins, job.plan_path.resolve().parent)
     llm = Llm(plan.llm_settings) if plan.llm_settings else None
     embedder: Embedder = BatchingEmbedder(llm or LocalEmbedder())
     try:
         runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
     except InvalidInput as error:
         raise plan_files.placed(error) from None
-    if llm is None and (asks := next((e for e in runner.entries if _needs_model(e)), None)):
+    # Only our own judges need it: a plugin's may bring a model of its own.
+    ours = (e for e in runner.entries if e.definition.module.startswith("evalstudio."))
+    if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
         message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
         raise InvalidInput.at(job.plan_path, message, hint)
     reader = RowReader(plan.criteria, plan.fields, llm, embedder)
-    return JobResources(plan, Scorer(runner, reader, job.selection()), runner, llm)
-
-
-def _needs_model(entry: Entry) -> bool:
-    """Whether it is one of our own judges; a plugin's may bring a model of its own."""
-    return entry.definition.cost == "llm" and entry.definition.module.startswith(_OURS)
-
-
-def _registry(plan: ScoringPlan, job: ScoringJob) -> PluginRegistry:
-    registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
-    load_named(registry, plan.plugins, job.plan_path.resolve().parent)
-    return registry
+    return JobResources(plan, Scorer(runner, reader, job), runner, llm)
 
 
 Progress = Callable[[DatasetSummary, float], None]
@@ -115,7 +104,7 @@ def _remaining(
 ) -> Iterator[Chunk]:
     """What is left to score: after what a resumed run has done, and up to the limit."""
     size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
-    room = None if job.limit is None else job.limit - summary.records
+    left = None if job.limit is None else job.limit - summary.records
     for chunk in read_chunks(job.dataset, chunk_bytes=size):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
@@ -123,11 +112,11 @@ def _remaining(
         if done:
             summary.merge(resources.scorer.passed_over(chunk.between(0, done)))
             chunk, done = chunk.between(done, chunk.last_line), 0
-        if room is not None:
-            if room <= 0:
+        if left is not None:
+            if left <= 0:
                 return
-            chunk, count = resources.scorer.first(room, chunk)
-            room -= count
+            chunk, count = resources.scorer.first(left, chunk)
+            left -= count
         if chunk.numbers or chunk.bad:
             yield chunk
 
@@ -158,8 +147,7 @@ async def _as_they_come(
 ) -> AsyncIterator[ScoredChunk]:
     async for results in resources.scorer.stream(chunks, state):
         some = ScoredChunk(share=state.share)
-        for result in results:
-            some.add(result)
+        some.add(*results)
         yield some
 
 
@@ -220,7 +208,7 @@ def _start(job: ScoringJob) -> None:
     global _resources
     parent = multiprocessing.parent_process()
     if parent is not None:
-        # A killed parent cannot say goodbye; its workers must not outlive it.
+        # A killed parent sends no sentinel, so the worker waits for its end by itself.
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
     _resources = set_up(job)
 

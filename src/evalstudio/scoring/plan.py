@@ -15,11 +15,11 @@ from ..base.files import read_mapping
 from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..configs import StrictConfig
-from ..evaluators.criteria import EvaluationCriteria, Name, check_unique
+from ..evaluators.criteria import EvaluationCriteria, Name
 from ..evaluators.records import EvaluationInput
 from ..llm.settings import LlmSettings
 from ..plugins.loading import is_path, path_of
-from .config import EvaluationRunConfig, Names
+from .config import Criteria, EvaluationRunConfig, Names
 
 EVALUATORS = ("evaluators", "evaluatorConfigs")
 _TARGETS = [field.alias or name for name, field in EvaluationInput.model_fields.items() if name != "criteria"]
@@ -52,10 +52,9 @@ class ScoringPlan(StrictConfig):
     model_config = ConfigDict(json_schema_extra=_both_spellings)
 
     extends: Names = Field(default_factory=list[str], description="Plans to build on, relative to this file")
-    criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
+    criteria: Criteria = Field(default_factory=list[EvaluationCriteria])
     evaluators: list[PlannedEvaluator] = Field(
-        default_factory=list[PlannedEvaluator],
-        validation_alias=AliasChoices(*EVALUATORS),
+        default_factory=list[PlannedEvaluator], validation_alias=AliasChoices(*EVALUATORS)
     )
     fields: dict[str, str] = Field(
         default_factory=dict[str, str], description="Where each field of a record is found in a row"
@@ -72,12 +71,6 @@ class ScoringPlan(StrictConfig):
     )
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     plugins: list[str] = Field(default_factory=list[str], description="Plugins, relative to this file")
-
-    @field_validator("criteria")
-    @classmethod
-    def _unique(cls, value: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
-        check_unique(value)
-        return value
 
     @field_validator("fields")
     @classmethod
@@ -214,22 +207,22 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 def _replaced(base: Any, over: Any) -> Any:
     if not (isinstance(base, dict) and isinstance(over, dict)):
         return over
-    known, given = cast(dict[str, Any], base), cast(dict[str, Any], over)
-    return known | {key: _replaced(known.get(key), value) for key, value in given.items()}
+    known, changes = cast(dict[str, Any], base), cast(dict[str, Any], over)
+    return known | {key: _replaced(known.get(key), value) for key, value in changes.items()}
 
 
 def _added(base: list[Any], over: list[Any]) -> list[Any]:
     """Things of the same name are replaced where they stand, the others come after."""
-    kept, names, new = list(base), [_name(item) for item in base], list[Any]()
+    items, names, new = list(base), [_name(item) for item in base], list[Any]()
     for item in over:
         name = _name(item)
         if name is not None and name in names:
             place = names.index(name)
             # Each is replaced once: a name given twice must still be found out.
-            kept[place], names[place] = item, None
+            items[place], names[place] = item, None
         else:
             new.append(item)
-    return kept + new
+    return items + new
 
 
 def _name(item: Any) -> str | None:
@@ -240,7 +233,7 @@ def _name(item: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoringJob:
-    """One press of the button on a dataset."""
+    """One scoring of a dataset: which records are scored, with what, and where the results go."""
 
     dataset: Path
     plan_path: Path
@@ -253,16 +246,3 @@ class ScoringJob:
     resume: bool = False
     workers: int = 1
     config_path: Path | None = None
-
-    def selection(self) -> RecordSelection:
-        return RecordSelection(str(self.dataset), self.share, self.seed, self.skip_bad)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordSelection:
-    """Which records of a dataset are scored, and what happens to the unreadable ones."""
-
-    dataset: str
-    share: float = 1.0
-    seed: str = "0"
-    skip_bad: bool = False

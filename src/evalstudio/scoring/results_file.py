@@ -18,7 +18,7 @@ from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
-# What a score depends on. Thresholds, time limits and concurrency may change between two sittings.
+# What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
 _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
 
@@ -37,7 +37,9 @@ class ResultsFile:
         path = self._job.output
         if path is None:
             return self
-        _refuse_inputs(path, self._job)
+        for what, source in (("dataset", self._job.dataset), ("plan", self._job.plan_path)):
+            if path.exists() and path.samefile(source):
+                raise InvalidInput(f"{path}: is the {what} itself; name another file for the results")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "ab", buffering=0)
@@ -61,7 +63,7 @@ class ResultsFile:
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
-        note, mark = _note_path(path), _fingerprint(self._job, self._plan)
+        note, mark = path.with_name(f"{path.name}.job.json"), _fingerprint(self._job, self._plan)
         if self._job.resume and path.stat().st_size:
             _check_note(note, mark, path)
             self.last_line = _recover(path, self._summary)
@@ -74,16 +76,6 @@ class ResultsFile:
         self._summary.merge(scored.summary)
         if scored.lines and self._file is not None:
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
-
-
-def _refuse_inputs(path: Path, job: ScoringJob) -> None:
-    for what, source in (("dataset", job.dataset), ("plan", job.plan_path)):
-        if path.exists() and path.samefile(source):
-            raise InvalidInput(f"{path}: is the {what} itself; name another file for the results")
-
-
-def _note_path(output: Path) -> Path:
-    return output.with_name(output.name + ".job.json")
 
 
 def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:

@@ -65,15 +65,14 @@ class RowReader:
         return mapped
 
     def record(self, line: int, row: dict[str, Any]) -> Record:
-        given_id = row.get("id")
-        record_id = str(line) if given_id is None else str(given_id)
+        own_id = row.get("id")
+        record_id = str(line if own_id is None else own_id)
         response = row.get("response")
         if response is None:
             raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
         if isinstance(response, str) and _PLAIN.issuperset(row) and _is_plain(row):
-            return Record(
-                record_id, line, self._plain_facts(row, response), row.get("agentId"), row.get("sessionId")
-            )
+            facts = self._plain_facts(row, response)
+            return Record(record_id, line, facts, row.get("agentId"), row.get("sessionId"))
         return self._checked(record_id, line, row)
 
     def _plain_facts(self, row: dict[str, Any], response: str) -> TurnFacts:
@@ -99,11 +98,11 @@ class RowReader:
             metadata = known.get("metadata")
             known["metadata"] = {**beside, **cast(Mapping[str, Any], metadata or {})}
         try:
-            given = EvaluationInput.model_validate(known)
+            source = EvaluationInput.model_validate(known)
         except ValidationError as error:
             raise UnusableRow(str(problems_of(error, known)[0])) from None
-        facts = facts_of(given, given.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
-        return Record(record_id, line, facts, given.agent_id, given.session_id)
+        facts = facts_of(source, source.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
+        return Record(record_id, line, facts, source.agent_id, source.session_id)
 
 
 def _is_plain(row: Mapping[str, Any]) -> bool:

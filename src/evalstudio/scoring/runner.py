@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -50,7 +50,7 @@ class AggregatedEvaluationResult:
         snapshot = self.input_snapshot
         if isinstance(snapshot, EvaluationInput):
             snapshot = snapshot.model_dump(by_alias=True, exclude_unset=True)
-        shown: dict[str, Any] = {
+        always: dict[str, Any] = {
             "overallScore": self.overall_score,
             "success": self.success,
             "outcome": self.outcome,
@@ -62,15 +62,13 @@ class AggregatedEvaluationResult:
             "timestamp": self.timestamp,
             "inputSnapshot": snapshot,
         }
-        if self.agent_id:
-            shown["agentId"] = self.agent_id
-        if self.session_id:
-            shown["sessionId"] = self.session_id
-        if self.evaluation_config_snapshot:
-            shown["evaluationConfigSnapshot"] = self.evaluation_config_snapshot
-        if self.metadata:
-            shown["metadata"] = self.metadata
-        return shown
+        optional = {
+            "agentId": self.agent_id,
+            "sessionId": self.session_id,
+            "evaluationConfigSnapshot": self.evaluation_config_snapshot,
+            "metadata": self.metadata,
+        }
+        return always | {key: value for key, value in optional.items() if value}
 
 
 class EvaluationStorageProvider(Protocol):
@@ -107,9 +105,9 @@ class EvaluationRunner:
         self._embedder = embedder or LocalEmbedder()
         self._storage = storage
 
-    async def run(self, given: EvaluationInput | Mapping[str, Any]) -> AggregatedEvaluationResult:
+    async def run(self, source: EvaluationInput | Mapping[str, Any]) -> AggregatedEvaluationResult:
         """Score one record and keep the result."""
-        record = _parsed(EvaluationInput, given, "input")
+        record = _parsed(EvaluationInput, source, "input")
         criteria = record.criteria or self.config.criteria
         facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder)
         snapshot = _copy_of(record)
@@ -146,8 +144,7 @@ class EvaluationRunner:
             run_errors=[f"{f.name}: {f.error}" for f in errors if criterion_of(f, declared) is None],
             metrics=verdict.metrics,
             criterion_scores=verdict.criterion_scores,
-            coverage=verdict.coverage
-            or Coverage(errors=sum(1 for f in verdict.evaluator_results if f.error)),
+            coverage=verdict.coverage or Coverage(errors=sum(1 for f in errors if f.error)),
         )
 
     def _criterion_result(
@@ -187,39 +184,37 @@ def _copy_of(record: EvaluationInput) -> EvaluationInput | dict[str, Any]:
         return record.model_dump(mode="json", by_alias=True, exclude_unset=True, fallback=str)
 
 
-def _parsed(model: Any, given: Any, what: str) -> Any:
-    if isinstance(given, model):
-        return given
+def _parsed(model: Any, value: Any, what: str) -> Any:
+    if isinstance(value, model):
+        return value
     try:
-        return model.model_validate(given)
+        return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidInput(*problems_of(error, given, model)).within(subject=what) from None
+        raise InvalidInput(*problems_of(error, value, model)).within(subject=what) from None
+
+
+class RunnerOptions(TypedDict, total=False):
+    """What a runner may be given beside its config."""
+
+    registry: PluginRegistry | None
+    llm: LanguageModel | None
+    embedder: Embedder | None
+    storage: EvaluationStorageProvider | None
 
 
 async def run_evaluation(
-    given: EvaluationInput | Mapping[str, Any],
+    record: EvaluationInput | Mapping[str, Any],
     config: EvaluationRunConfig | Mapping[str, Any],
-    *,
-    registry: PluginRegistry | None = None,
-    llm: LanguageModel | None = None,
-    embedder: Embedder | None = None,
-    storage: EvaluationStorageProvider | None = None,
+    **options: Unpack[RunnerOptions],
 ) -> AggregatedEvaluationResult:
     """Score one record."""
-    runner = EvaluationRunner(config, registry=registry, llm=llm, embedder=embedder, storage=storage)
-    return await runner.run(given)
+    return await EvaluationRunner(config, **options).run(record)
 
 
 def run_evaluation_sync(
-    given: EvaluationInput | Mapping[str, Any],
+    record: EvaluationInput | Mapping[str, Any],
     config: EvaluationRunConfig | Mapping[str, Any],
-    *,
-    registry: PluginRegistry | None = None,
-    llm: LanguageModel | None = None,
-    embedder: Embedder | None = None,
-    storage: EvaluationStorageProvider | None = None,
+    **options: Unpack[RunnerOptions],
 ) -> AggregatedEvaluationResult:
     """Score one record from plain code, also where a loop is already running."""
-    return run_sync(
-        lambda: run_evaluation(given, config, registry=registry, llm=llm, embedder=embedder, storage=storage)
-    )
+    return run_sync(lambda: run_evaluation(record, config, **options))

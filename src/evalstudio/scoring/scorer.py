@@ -17,12 +17,13 @@ from ..evaluators.aggregate import conclude_once, run_evaluators
 from ..evaluators.results import Verdict
 from ..evaluators.running import run_inline
 from .datasets import BadRecord, Chunk
-from .plan import RecordSelection
+from .plan import ScoringJob
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
 from .summary import DatasetSummary
 
 _WINDOW = 4
+Result = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -34,18 +35,20 @@ class ScoredChunk:
     summary: DatasetSummary = field(default_factory=DatasetSummary)
     failure: BadRecord | None = None
 
-    def add(self, result: dict[str, Any]) -> None:
-        self.lines.append(json_bytes(result))
-        self.summary.add(result)
+    def add(self, *results: Result) -> None:
+        for result in results:
+            self.lines.append(json_bytes(result))
+            self.summary.add(result)
 
 
 class Scorer:
     """Scores chunks with one runner."""
 
-    def __init__(self, runner: EvaluationRunner, reader: RowReader, selection: RecordSelection) -> None:
+    def __init__(self, runner: EvaluationRunner, reader: RowReader, job: ScoringJob) -> None:
         self._runner = runner
         self._reader = reader
-        self._choice = selection
+        self._job = job
+        self._dataset = str(job.dataset)
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
 
@@ -64,11 +67,10 @@ class Scorer:
 
     def passed_over(self, chunk: Chunk) -> DatasetSummary:
         """What a chunk that is already scored held beside its results: bad records, unsampled ones."""
-        found = ScoredChunk()
-        if self._choice.skip_bad or self._choice.share < 1:
-            for _ in self._records(chunk, found):
-                pass
-        return found.summary
+        scored = ScoredChunk()
+        if self._job.skip_bad or self._job.share < 1:
+            deque(self._records(chunk, scored), maxlen=0)
+        return scored.summary
 
     def first(self, most: int, chunk: Chunk) -> tuple[Chunk, int]:
         """The chunk up to its first so many chosen records, and how many these are."""
@@ -81,17 +83,14 @@ class Scorer:
 
     async def _score_all(self, chunk: Chunk, scored: ScoredChunk) -> None:
         async for results in self.stream(iter([chunk]), scored):
-            for result in results:
-                scored.add(result)
+            scored.add(*results)
 
-    async def stream(
-        self, chunks: Iterator[Chunk], scored: ScoredChunk
-    ) -> AsyncIterator[list[dict[str, Any]]]:
+    async def stream(self, chunks: Iterator[Chunk], scored: ScoredChunk) -> AsyncIterator[list[Result]]:
         """Results in the dataset's order as they come, a window of records under way at once."""
         most = self._runner.config.concurrency * _WINDOW
         # Texts to embed wait for each other to share a request; only calls of models are held back.
         limit = asyncio.Semaphore(self._runner.config.concurrency if self._asks_models else most)
-        window: deque[asyncio.Task[dict[str, Any]]] = deque()
+        window: deque[asyncio.Task[Result]] = deque()
         try:
             for chunk in chunks:
                 scored.share = chunk.share
@@ -118,13 +117,12 @@ class Scorer:
             if not text or text.isspace():
                 continue
             try:
-                row = self._reader.parse(number, text)
-                record = self._reader.record(number, row)
+                record = self._reader.record(number, self._reader.parse(number, text))
             except UnusableRow as error:
-                if self._refused(BadRecord(self._choice.dataset, number, str(error)), scored):
+                if self._refused(BadRecord(self._dataset, number, str(error)), scored):
                     return
                 continue
-            if self._choice.share >= 1 or in_sample(record.id, self._choice.share, self._choice.seed):
+            if self._job.share >= 1 or in_sample(record.id, self._job.share, self._job.seed):
                 yield record
             else:
                 scored.summary.unsampled += 1
@@ -134,29 +132,29 @@ class Scorer:
 
     def _refused(self, problem: BadRecord, scored: ScoredChunk) -> bool:
         scored.summary.bad += 1
-        if self._choice.skip_bad:
+        if self._job.skip_bad:
             return False
         scored.failure = problem
         return True
 
-    def _score_inline(self, record: Record) -> dict[str, Any]:
+    def _score_inline(self, record: Record) -> Result:
         findings = run_inline(self._runner.entries, record.facts)
         return self._result(record, conclude_once(findings, record.facts.criteria))
 
-    async def _score(self, record: Record, limit: asyncio.Semaphore) -> dict[str, Any]:
+    async def _score(self, record: Record, limit: asyncio.Semaphore) -> Result:
         return self._result(record, await run_evaluators(self._runner.entries, record.facts, limit))
 
-    def _result(self, record: Record, verdict: Verdict) -> dict[str, Any]:
+    def _result(self, record: Record, verdict: Verdict) -> Result:
         outcome = self._runner.aggregated(verdict, record.facts)
         outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
-        outcome.input_snapshot = {"dataset": self._choice.dataset, "recordId": record.id, "line": record.line}
+        outcome.input_snapshot = {"dataset": self._dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata
         return {"recordId": record.id, "line": record.line, **outcome.to_json()}
 
 
-async def _finished(window: deque[asyncio.Task[dict[str, Any]]]) -> list[dict[str, Any]]:
+async def _finished(window: deque[asyncio.Task[Result]]) -> list[Result]:
     """The first result when it comes, and those behind it that are there by then."""
-    found = [await window.popleft()]
+    results = [await window.popleft()]
     while window and window[0].done():
-        found.append(window.popleft().result())
-    return found
+        results.append(window.popleft().result())
+    return results

@@ -120,10 +120,9 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _spread(where: dict[str, Distribution], name: str) -> Distribution:
-    found = where.get(name)
-    if found is None:
-        found = where[name] = Distribution()
-    return found
+    if name not in where:
+        where[name] = Distribution()
+    return where[name]
 
 
 # A dataset may raise a different message on every record; the rest is counted under one heading.

@@ -22,7 +22,7 @@ from .static import Site
 if TYPE_CHECKING:
     from .requests import Studio
 
-# Those asked for most come first: routes are tried in order.
+# The busiest come first: routes are tried in order.
 _ROUTERS = (
     runs.router,
     runs.executions_router,
@@ -65,7 +65,7 @@ def create_app(
     app.state.studio = studio
     errors.install(app)
     for router in _ROUTERS:
-        app.include_router(router, prefix="/api")
+        app.include_router(router, prefix="/api", responses=errors.refusals(*errors.EVERYWHERE))
     if web:
         app.add_route("/{path:path}", Site().answer, methods=["GET", "HEAD"], include_in_schema=False)
     app.openapi = lambda: openapi_of(app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import isclass
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,24 +25,7 @@ from ..storage.errors import (
     VersionConflict,
 )
 
-ErrorCode = Literal[
-    "bad_request",
-    "unauthorized",
-    "forbidden",
-    "not_found",
-    "method_not_allowed",
-    "conflict",
-    "changed_meanwhile",
-    "too_large",
-    "unsupported_media_type",
-    "invalid",
-    "too_many_requests",
-    "headers_too_large",
-    "internal",
-    "unavailable",
-]
-
-CODES: dict[int, ErrorCode] = {
+CODES = {
     400: "bad_request",
     401: "unauthorized",
     403: "forbidden",
@@ -86,7 +69,7 @@ class Problem(BaseModel):
 class ErrorBody(BaseModel):
     """What went wrong."""
 
-    code: ErrorCode
+    code: str = Field(json_schema_extra={"enum": [*CODES.values()]})
     message: str = Field(examples=['There is no run "01k".'])
     details: list[Problem] = Field(default_factory=list[Problem])
 
@@ -100,89 +83,70 @@ class ErrorAnswer(BaseModel):
 class ApiError(Exception):
     """An error with its status, raised by routes."""
 
-    def __init__(self, status: int, message: str, details: list[Problem] | None = None) -> None:
+    def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-        self.details = details or []
 
 
-def error_body(status: int, message: str, details: list[Problem] | None = None) -> dict[str, Any]:
+def error_body(status: int, message: str, details: Sequence[Problem] = ()) -> dict[str, Any]:
     code = CODES.get(status, "bad_request" if status < 500 else "internal")
-    body = ErrorBody(code=code, message=message, details=details or [])
-    return ErrorAnswer(error=body).model_dump()
+    return ErrorAnswer(error=ErrorBody(code=code, message=message, details=[*details])).model_dump()
 
 
 def error_response(
-    status: int,
-    message: str,
-    details: list[Problem] | None = None,
-    headers: Mapping[str, str] | None = None,
+    status: int, message: str, details: Sequence[Problem] = (), headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     return JSONResponse(error_body(status, message, details), status, dict(headers or {}))
 
 
-_ALWAYS = (400, 401, 403, 422, 429, 431, 503)
+EVERYWHERE = (400, 401, 403, 422, 429, 431, 503)
 
 
-def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
-    """The errors an operation may answer with, for its documentation."""
-    return {status: _refusal(status) for status in sorted({*_ALWAYS, *more})}
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors an operation may answer with besides those of all operations, for its documentation."""
+    refused: dict[int | str, dict[str, Any]] = {}
+    for status in statuses:
+        content = {"application/json": {"example": error_body(status, MEANINGS[status])}}
+        refused[status] = {"model": ErrorAnswer, "description": MEANINGS[status], "content": content}
+    return refused
 
 
-def _refusal(status: int) -> dict[str, Any]:
-    example = error_body(status, MEANINGS[status])
-    return {
-        "model": ErrorAnswer,
-        "description": MEANINGS[status],
-        "content": {"application/json": {"example": example}},
-    }
-
-
-_STATUS: list[tuple[type[Exception], int]] = [
-    (NotFound, 404),
-    (NameTaken, 409),
-    (InUse, 409),
-    (VersionConflict, 412),
-    (UnknownReference, 422),
-    (KeyReused, 422),
-    (InvalidCursor, 400),
-]
+_STATUS: dict[type[Exception], int] = {
+    NotFound: 404,
+    NameTaken: 409,
+    InUse: 409,
+    VersionConflict: 412,
+    UnknownReference: 422,
+    KeyReused: 422,
+    InvalidCursor: 400,
+}
 
 
 def install(app: FastAPI) -> None:
     """Answer every error in the one shape."""
-    for kind, status in _STATUS:
-        app.add_exception_handler(kind, _with(status))
-    app.add_exception_handler(StorageError, _unavailable)
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(InvalidInput, _invalid_input)
-    app.add_exception_handler(RequestValidationError, _invalid_request)
-    app.add_exception_handler(HTTPException, _http_error)
+    handled = (StorageError, InvalidCursor, ApiError, InvalidInput, RequestValidationError, HTTPException)
+    for kind in handled:
+        app.add_exception_handler(kind, _answer)
 
 
-def _with(status: int) -> Any:
-    async def answer(_: Request, error: Exception) -> JSONResponse:
-        return error_response(status, str(error))
-
-    return answer
-
-
-async def _unavailable(_: Request, error: Exception) -> JSONResponse:
-    return error_response(503, str(error), headers={"Retry-After": "2"})
-
-
-async def _api_error(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, ApiError)
-    return error_response(error.status, str(error), error.details)
-
-
-async def _invalid_input(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, InvalidInput)
-    return _invalid(error.problems)
+async def _answer(request: Request, error: Exception) -> JSONResponse:
+    match error:
+        case ApiError():
+            return error_response(error.status, str(error))
+        case InvalidInput():
+            return _invalid(error.problems)
+        case RequestValidationError():
+            return _invalid_request(request, error)
+        case HTTPException():
+            texts = {404: "There is nothing at this address.", 405: "This address does not know the method."}
+            message = texts.get(error.status_code, str(error.detail))
+            return error_response(error.status_code, message, headers=error.headers)
+        case _:
+            status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 503)
+            return error_response(status, str(error), headers={"Retry-After": "2"} if status == 503 else None)
 
 
-async def _invalid_request(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
+def _invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
     errors = error.errors()
     if any(item["type"] == "json_invalid" for item in errors):
         return error_response(400, f"The body is not valid JSON: {errors[0]['ctx']['error']}")
@@ -202,16 +166,8 @@ def _body_model(request: Request) -> type[BaseModel] | None:
 def _invalid(wrong: Sequence[problems.Problem]) -> JSONResponse:
     """All of the problems; the message tells the first, and how many there are."""
     more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
-    return error_response(422, f"{wrong[0]}{more}", [_detail(one) for one in wrong])
-
-
-def _detail(problem: problems.Problem) -> Problem:
-    words = [part for part in (problem.place, problem.subject, problem.message) if part]
-    return Problem(path=path_text(problem.path), message=": ".join(words), hint=problem.hint)
-
-
-async def _http_error(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    words = {404: "There is nothing at this address.", 405: "This address does not know the method."}
-    message = words.get(error.status_code, str(error.detail))
-    return error_response(error.status_code, message, headers=error.headers)
+    details: list[Problem] = []
+    for one in wrong:
+        message = ": ".join(part for part in (one.place, one.subject, one.message) if part)
+        details.append(Problem(path=path_text(one.path), message=message, hint=one.hint))
+    return error_response(422, f"{wrong[0]}{more}", details)

@@ -7,32 +7,42 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..project.entities import iso
-from ..storage.contract import Event, Store
+from ..storage.contract import Event
 from ..storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from ..storage.store import SqlStore
 
 log = logging.getLogger("evalstudio")
 
 HEARTBEAT_SECONDS = 15.0
 _QUEUED = 1000
 _PAGE = 500
-# Those who catch up read in small pages and few at a time: a crowd that comes back must fit into memory.
+# Listeners catch up in small pages and few at a time, so that many who reconnect at once fit into memory.
 _CATCH_UP_PAGE = 100
 _CATCHING_UP = 4
 _WAIT_SECONDS = 5.0
 _AFTER_FAILURE_SECONDS = 1.0
 
 HEARTBEAT = b": still here\n\n"
+_RETRY = b"retry: 1000\n\n"
+SLOWEST_SECONDS = 20.0
+
+# The id of an event and the event as it goes over the wire.
+Frame = tuple[int, bytes]
+FrameQueue = asyncio.Queue[Frame | None]
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events a listener wants."""
+    """Which events a listener gets."""
 
     execution_id: str | None = None
     run_id: str | None = None
@@ -47,21 +57,19 @@ class EventFilter:
 class Listener:
     """One client's place in the fan-out. ``lost`` is set once it could not keep up."""
 
-    wanted: EventFilter
-    queue: asyncio.Queue[tuple[int, bytes] | None] = field(
-        default_factory=lambda: asyncio.Queue[tuple[int, bytes] | None](_QUEUED + 1)
-    )
+    filters: EventFilter
+    queue: FrameQueue = field(default_factory=lambda: FrameQueue(_QUEUED + 1))
     lost: bool = False
 
     def offer(self, event: Event, frame: bytes) -> None:
-        if self.lost or not self.wanted.matches(event):
+        if self.lost or not self.filters.matches(event):
             return
         if self.queue.qsize() >= _QUEUED:
-            self.let_go()
+            self.drop()
         else:
             self.queue.put_nowait((event.id, frame))
 
-    def let_go(self) -> None:
+    def drop(self) -> None:
         if not self.lost:
             self.lost = True
             self.queue.put_nowait(None)
@@ -70,7 +78,7 @@ class Listener:
 class EventHub:
     """Reads events once and hands them to all listeners."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._listeners: set[Listener] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -82,22 +90,26 @@ class EventHub:
     def listeners(self) -> int:
         return len(self._listeners)
 
-    async def listen(self, after: int | None, wanted: EventFilter) -> AsyncIterator[bytes]:
+    async def listen(self, after: int | None, filters: EventFilter) -> AsyncIterator[bytes]:
         """Frames of events after an id, or from now on; heartbeats while nothing happens."""
         newest = await self._store.last_event_id()
         if after is None or after > newest:
             # An id from the future belongs to another database.
             after = newest
         else:
-            async for number, frame in self._kept(after, wanted):
+            async for number, frame in self._stored(after, filters):
                 after = number
                 yield frame
-        await self._start(after)
-        listener = Listener(wanted)
+        if self._closed:
+            raise StorageError("The server is stopping.")
+        if self._reader is None or self._reader.done():
+            self._position = max(self._position, after)
+            self._reader = asyncio.create_task(self._read())
+        listener = Listener(filters)
         self._listeners.add(listener)
         try:
-            # What was told between the last page and this moment; later events are in the queue.
-            async for number, frame in self._kept(after, wanted, until=self._position):
+            # Events between the last page and this moment; later ones are in the queue.
+            async for number, frame in self._stored(after, filters, until=self._position):
                 after = number
                 yield frame
             async for frame in _frames(listener, after):
@@ -106,20 +118,24 @@ class EventHub:
             self._listeners.discard(listener)
 
     async def close(self) -> None:
-        """Let everybody go; they come back when the server does."""
+        """Close all streams; clients connect again when the server is back."""
         self._closed = True
         for listener in self._listeners:
-            listener.let_go()
+            listener.drop()
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
 
-    async def _kept(
-        self, after: int, wanted: EventFilter, until: int | None = None
-    ) -> AsyncIterator[tuple[int, bytes]]:
+    async def _stored(
+        self, after: int, filters: EventFilter, until: int | None = None
+    ) -> AsyncIterator[Frame]:
         """Frames of what the database holds after an id, up to another one."""
         while until is None or after < until:
-            frames = await self._page(after, wanted)
+            async with self._catching_up:
+                events = await self._store.events(
+                    after, execution_id=filters.execution_id, run_id=filters.run_id, limit=_CATCH_UP_PAGE
+                )
+                frames = [(event.id, frame_of(event)) for event in events]
             for number, frame in frames:
                 if until is not None and number > until:
                     return
@@ -127,20 +143,6 @@ class EventHub:
             if len(frames) < _CATCH_UP_PAGE:
                 return
             after = frames[-1][0]
-
-    async def _page(self, after: int, wanted: EventFilter) -> list[tuple[int, bytes]]:
-        async with self._catching_up:
-            events = await self._store.events(
-                after, execution_id=wanted.execution_id, run_id=wanted.run_id, limit=_CATCH_UP_PAGE
-            )
-            return [(event.id, frame_of(event)) for event in events]
-
-    async def _start(self, at: int) -> None:
-        if self._closed:
-            raise StorageError("The server is stopping.")
-        if self._reader is None or self._reader.done():
-            self._position = max(self._position, at)
-            self._reader = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         while not self._closed:
@@ -160,7 +162,7 @@ class EventHub:
 
 async def _frames(listener: Listener, after: int) -> AsyncIterator[bytes]:
     while True:
-        item: tuple[int, bytes] | None = (0, HEARTBEAT)
+        item: Frame | None = (0, HEARTBEAT)
         with suppress(TimeoutError):
             item = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_SECONDS)
         if item is None:
@@ -171,21 +173,9 @@ async def _frames(listener: Listener, after: int) -> AsyncIterator[bytes]:
 
 def frame_of(event: Event) -> bytes:
     """An event as it goes over the wire."""
-    data = orjson.dumps(
-        {
-            "id": event.id,
-            "kind": event.kind,
-            "executionId": event.execution_id,
-            "runId": event.run_id,
-            "at": iso(event.at),
-            "body": event.body,
-        }
-    )
+    ids = {"id": event.id, "kind": event.kind, "executionId": event.execution_id, "runId": event.run_id}
+    data = orjson.dumps({**ids, "at": iso(event.at), "body": event.body})
     return b"id: %d\ndata: %s\n\n" % (event.id, data)
-
-
-SLOWEST_SECONDS = 20.0
-_RETRY = b"retry: 1000\n\n"
 
 
 class EventStream(Response):
@@ -201,7 +191,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(send))
-        leaving = asyncio.ensure_future(_left(receive))
+        leaving = asyncio.ensure_future(_disconnected(receive))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -212,7 +202,7 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": _RETRY, "more_body": True})
-        # A client that reads nothing for this long is let go: it comes back with the last id it saw.
+        # A client that reads nothing for this long is dropped; it resumes from the last id it saw.
         with suppress(TimeoutError, OSError):
             async for frame in self._frames:
                 message = {"type": "http.response.body", "body": frame, "more_body": True}
@@ -220,6 +210,6 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -28,23 +28,10 @@ log = logging.getLogger("evalstudio")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LONGEST_PATH = 500
-CONTENT_POLICY = "; ".join(
-    [
-        "default-src 'self'",
-        "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    ]
-)
 _HEADERS = {
-    "Content-Security-Policy": CONTENT_POLICY,
+    "Content-Security-Policy": "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -88,15 +75,12 @@ class ResponseHeaders:
 
 
 def _request_id(scope: Scope) -> str:
-    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-    text = given.decode("latin-1")
+    text = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
     return text if _REQUEST_ID.fullmatch(text) else secrets.token_hex(8)
 
 
 def _add_headers(headers: MutableHeaders, path: str, request_id: str) -> None:
-    headers["X-Request-ID"] = request_id
-    for name, value in _HEADERS.items():
-        headers[name] = value
+    headers.update({"X-Request-ID": request_id, **_HEADERS})
     if path.startswith("/api"):
         headers["Cache-Control"] = "no-store"
 
@@ -105,10 +89,10 @@ def _log(scope: Scope, request_id: str, status: int, seconds: float) -> None:
     if not access.isEnabledFor(logging.INFO):
         return
     client = scope.get("client")
-    line: dict[str, Any] = {
+    line = {
         "method": scope["method"],
         "path": scope["path"][:_LONGEST_PATH],
-        "query": shown_query(scope["query_string"].decode("latin-1"))[:_LONGEST_PATH],
+        "query": _masked_query(scope["query_string"].decode("latin-1"))[:_LONGEST_PATH],
         "status": status or None,
         "ms": round(seconds * 1000, 1),
         "client": client[0] if client else None,
@@ -117,20 +101,17 @@ def _log(scope: Scope, request_id: str, status: int, seconds: float) -> None:
     access.info(orjson.dumps(line, default=str).decode())
 
 
-def shown_query(query: str) -> str:
+def _masked_query(query: str) -> str:
     """The query with what may be secret masked."""
-    if not query:
-        return ""
     pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=None)
     return urlencode([(name, MASK if may_hide(name) else value) for name, value in pairs], safe="*")
 
 
-STREAM = "/api/events"
-
-
 class Compression(GZipMiddleware):
+    """Leaves the stream of events as it is: compressed, an event would wait for the next ones."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == STREAM:
+        if scope["type"] == "http" and scope["path"] == "/api/events":
             await self.app(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
@@ -140,8 +121,7 @@ class BoundedBody:
     """Stops reading a body that turns out larger than allowed, whatever its headers say."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app = app
-        self._most = most
+        self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         read = 0
@@ -190,7 +170,11 @@ class BoundedHeaders(HttpToolsProtocol):
         self._unfinished += len(data)
         super().data_received(data)
         if self._unfinished > LARGEST_HEADERS + _SLACK and not self.transport.is_closing():
-            self._refuse()
+            body = orjson.dumps(error_body(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes."))
+            head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
+            size = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+            self.transport.write(head + size + body)
+            self.transport.close()
 
     def on_headers_complete(self) -> None:
         self._unfinished = -(2**62)
@@ -199,11 +183,3 @@ class BoundedHeaders(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._unfinished = 0
         super().on_message_complete()
-
-    def _refuse(self) -> None:
-        import orjson
-
-        body = orjson.dumps(error_body(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes."))
-        head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
-        self.transport.write(head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        self.transport.close()

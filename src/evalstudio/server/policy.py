@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from ..base.addresses import host_of, is_address, is_local
 from ..connectors.http_pool import AddressCheck
@@ -54,7 +54,6 @@ def policy_for(host: str, token: str | None, allowed_hosts: Sequence[str] = ()) 
 
 
 Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 # IPv4 addresses written as IPv6: how many bits stand before the four bytes.
 _WRAPPINGS = [
@@ -77,8 +76,8 @@ def public_only(allowed: Iterable[str] = ()) -> AddressCheck:
     networks = [ip_network(one, strict=False) for one in allowed]
 
     def check(text: str) -> None:
-        for address in meant_by(ip_address(text.partition("%")[0])):
-            if not _is_public(address) and not any(_holds(network, address) for network in networks):
+        for address in _endpoints(ip_address(text.partition("%")[0])):
+            if not _is_public(address) and not any(address in network for network in networks):
                 raise ForbiddenAddress(
                     f"{address} is a private or local address, which agents may not have on a server that "
                     "others use. Add it to allowedAddresses in the config file."
@@ -87,24 +86,17 @@ def public_only(allowed: Iterable[str] = ()) -> AddressCheck:
     return check
 
 
-def meant_by(address: Address) -> Iterator[Address]:
+def _endpoints(address: Address) -> Sequence[Address]:
     """The addresses a connection may end at: the IPv4 addresses inside, where there are any."""
     if isinstance(address, IPv4Address):
-        yield address
-        return
+        return (address,)
     if address in _TEREDO and address.teredo is not None:
-        yield from address.teredo
-        return
+        return address.teredo
     for network, before in _WRAPPINGS:
         if address in network and int(address) not in (0, 1):
-            yield IPv4Address(int(address) >> (128 - before - 32) & 0xFFFFFFFF)
-            return
-    yield address
+            return (IPv4Address(int(address) >> (128 - before - 32) & 0xFFFFFFFF),)
+    return (address,)
 
 
 def _is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _holds(network: Network, address: Address) -> bool:
-    return network.version == address.version and address in network

@@ -1,4 +1,4 @@
-"""What every route has at hand: the open project, paging, versions and idempotency keys."""
+"""What routes depend on: the open project, paging, versions and idempotency keys."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import hashlib
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from fastapi import Depends, Header, Query, Request
 from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
-from ..storage.contract import IdempotencyKey, Store
+from ..storage.contract import IdempotencyKey
 from .errors import ApiError
 from .policy import ServerPolicy
 
 if TYPE_CHECKING:
     from ..execution.processor import ProcessorTask
     from ..execution.workspace import Workspace
+    from ..storage.store import SqlStore
     from .events import EventHub
 
 
@@ -32,7 +33,7 @@ class Studio:
     processing: ProcessorTask
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqlStore:
         return self.workspace.store
 
     @property
@@ -47,8 +48,7 @@ async def _studio(request: Request) -> Studio:
 StudioDep = Annotated[Studio, Depends(_studio)]
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
+class Paging(TypedDict):
     """Which part of a list to read."""
 
     cursor: str | None
@@ -59,7 +59,7 @@ async def _paging(
     cursor: Annotated[str | None, Query(max_length=200, description="Where the last page ended")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="The most items in one page")] = 50,
 ) -> Paging:
-    return Paging(cursor, limit)
+    return Paging(cursor=cursor, limit=limit)
 
 
 PagingDep = Annotated[Paging, Depends(_paging)]
@@ -75,8 +75,7 @@ def _in_utc(moment: datetime) -> datetime:
 When = Annotated[datetime, AfterValidator(_in_utc)]
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(TypedDict):
     """From when to when; the end itself is left out."""
 
     since: datetime | None
@@ -87,7 +86,7 @@ async def _period(
     since: Annotated[When | None, Query(description="Made at this moment or later")] = None,
     until: Annotated[When | None, Query(description="Made before this moment")] = None,
 ) -> Period:
-    return Period(since, until)
+    return Period(since=since, until=until)
 
 
 PeriodDep = Annotated[Period, Depends(_period)]

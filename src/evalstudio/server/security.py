@@ -1,4 +1,4 @@
-"""Which requests are refused before anything looks at them, and the headers every answer carries.
+"""Which requests are refused before any route sees them, and the token and cookie that open the others.
 
 The decision is one pure function of the request and the policy; the middleware is a thin shell around it.
 """
@@ -22,7 +22,7 @@ from .errors import error_response
 from .policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# Answered without a token: they tell nothing about the project.
+# Answered without a token: they reveal nothing about the project.
 OPEN_PATHS = frozenset({"/api/health", "/api/ready", "/api/session"})
 _WRONG_TOKENS = 10
 _WRONG_SECONDS = 60.0
@@ -54,86 +54,83 @@ class RequestFacts:
         return self.path == "/api" or self.path.startswith("/api/")
 
     @property
+    def is_login(self) -> bool:
+        return self.path == "/api/session" and self.method == "POST"
+
+    @property
     def has_body(self) -> bool:
         return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
 
 def facts_of_request(scope: Scope) -> RequestFacts:
     raw: list[tuple[bytes, bytes]] = scope["headers"]
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        found[key] = f"{found[key]}; {text}" if key == "cookie" and key in found else found.get(key, text)
+        merge = key == "cookie" and key in headers
+        headers[key] = f"{headers[key]}; {text}" if merge else headers.get(key, text)
     hosts = tuple(value.decode("latin-1") for name, value in raw if name.lower() == b"host")
     size = sum(len(name) + len(value) + 4 for name, value in raw)
-    return RequestFacts(scope["method"], scope["path"], found, size, len(raw), hosts)
+    return RequestFacts(scope["method"], scope["path"], headers, size, len(raw), hosts)
 
 
-def refuse(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
+def refuse(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
     """Why this request is refused, or nothing."""
-    if asked.header_bytes > LARGEST_HEADERS or asked.header_count > MOST_HEADERS:
+    if facts.header_bytes > LARGEST_HEADERS or facts.header_count > MOST_HEADERS:
         return Refusal(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes or too many.")
-    if len(asked.hosts) != 1 or not policy.allows_host(asked.hosts[0]):
-        return Refusal(
-            403, "This host name is not one of this server's. Add it to allowedHosts in the config file."
-        )
-    return (
-        _cross_site(asked) or _too_large(asked, policy) or _not_json(asked) or _without_token(asked, policy)
-    )
+    if len(facts.hosts) != 1 or not policy.allows_host(facts.hosts[0]):
+        message = "This host name is not one of this server's. Add it to allowedHosts in the config file."
+        return Refusal(403, message)
+    return _cross_site(facts) or _too_large(facts, policy) or _not_json(facts) or _no_token(facts, policy)
 
 
-def _cross_site(asked: RequestFacts) -> Refusal | None:
+def _cross_site(facts: RequestFacts) -> Refusal | None:
     """Browsers say where a request comes from; other programs say nothing and bring no cookie."""
-    if asked.method in SAFE_METHODS and not asked.is_api:
+    if facts.method in SAFE_METHODS and not facts.is_api:
         return None
-    site = asked.headers.get("sec-fetch-site")
-    origin = asked.headers.get("origin")
-    foreign = site is not None and site not in ("same-origin", "none")
-    if origin is not None:
-        foreign = foreign or not _is_own(origin, asked.hosts[0])
+    origin = facts.headers.get("origin")
+    foreign = facts.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    foreign = foreign or (origin is not None and not _is_own(origin, facts.hosts[0]))
     return Refusal(403, "Requests from other sites are refused.") if foreign else None
 
 
 def _is_own(origin: str, host: str) -> bool:
-    scheme, found, rest = origin.partition("://")
-    if not found or scheme not in ("http", "https"):
+    scheme, separator, rest = origin.partition("://")
+    if not separator or scheme not in ("http", "https"):
         return False
     default = ":443" if scheme == "https" else ":80"
     return rest.lower().removesuffix(default) == host.strip().lower().removesuffix(default)
 
 
-def _too_large(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
-    given = asked.headers.get("content-length", "0")
-    if given.isdecimal() and int(given[:20]) > policy.largest_body:
+def _too_large(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
+    length = facts.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:20]) > policy.largest_body:
         return Refusal(413, f"The body is larger than {policy.largest_body:,} bytes.")
     return None
 
 
-def _not_json(asked: RequestFacts) -> Refusal | None:
-    kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if asked.is_api and asked.has_body and kind != "application/json":
+def _not_json(facts: RequestFacts) -> Refusal | None:
+    kind = facts.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if facts.is_api and facts.has_body and kind != "application/json":
         return Refusal(415, "Bodies are JSON: send Content-Type: application/json.")
     return None
 
 
-def _without_token(asked: RequestFacts, policy: ServerPolicy) -> Refusal | None:
-    if policy.token is None or not asked.is_api or asked.path in OPEN_PATHS:
+def _no_token(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
+    if policy.token is None or not facts.is_api or facts.path in OPEN_PATHS:
         return None
-    if shows_token(policy.token, asked.headers.get("authorization"), session_cookie(asked.headers)):
+    if shows_token(policy.token, facts.headers.get("authorization"), session_cookie(facts.headers)):
         return None
-    return Refusal(
-        401,
-        "A token is needed: send it as Authorization: Bearer …, or log in.",
-        {"WWW-Authenticate": 'Bearer realm="evalstudio"'},
-    )
+    message = "A token is needed: send it as Authorization: Bearer …, or log in."
+    return Refusal(401, message, {"WWW-Authenticate": 'Bearer realm="evalstudio"'})
 
 
 def session_cookie(headers: Mapping[str, str]) -> str | None:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return None
-    return found.value if found else None
+    return cookie.value if cookie else None
 
 
 class TokenThrottle:
@@ -143,12 +140,11 @@ class TokenThrottle:
         self._seen: dict[str, list[float]] = {}
 
     def must_wait(self, caller: str) -> float | None:
-        recent = [
-            moment for moment in self._seen.get(caller, ()) if moment > time.monotonic() - _WRONG_SECONDS
-        ]
+        now = time.monotonic()
+        recent = [moment for moment in self._seen.get(caller, ()) if moment > now - _WRONG_SECONDS]
         if len(recent) < _WRONG_TOKENS:
             return None
-        return _WRONG_SECONDS - (time.monotonic() - recent[-_WRONG_TOKENS])
+        return _WRONG_SECONDS - (now - recent[-_WRONG_TOKENS])
 
     def add(self, caller: str) -> None:
         if caller not in self._seen and len(self._seen) >= _MOST_CALLERS:
@@ -160,8 +156,7 @@ class Guard:
     """The middleware: refuses what must be refused and lets the rest through."""
 
     def __init__(self, app: ASGIApp, policy: ServerPolicy) -> None:
-        self._app = app
-        self._policy = policy
+        self._app, self._policy = app, policy
         self._wrong = TokenThrottle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -169,28 +164,26 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        asked = facts_of_request(scope)
-        refusal = refuse(asked, self._policy) or self._too_often(asked, scope)
+        facts = facts_of_request(scope)
+        refusal = refuse(facts, self._policy) or self._too_often(facts, scope)
         if refusal is None:
-            await self._app(scope, receive, self._watched(asked, scope, send))
+            await self._app(scope, receive, self._watched(facts, scope, send))
             return
-        if refusal.status == 401 and _offers_token(asked):
-            refusal = self._too_often(asked, scope, force=True) or refusal
+        if refusal.status == 401 and "authorization" in facts.headers:
+            refusal = self._too_often(facts, scope, force=True) or refusal
             self._wrong.add(_caller(scope))
         await error_response(refusal.status, refusal.message, headers=refusal.headers)(scope, receive, send)
 
-    def _too_often(self, asked: RequestFacts, scope: Scope, *, force: bool = False) -> Refusal | None:
-        logging_in = asked.path == "/api/session" and asked.method == "POST"
-        if self._policy.token is None or not (logging_in or force):
+    def _too_often(self, facts: RequestFacts, scope: Scope, *, force: bool = False) -> Refusal | None:
+        if self._policy.token is None or not (facts.is_login or force):
             return None
-        wait = self._wrong.must_wait(_caller(scope))
-        if wait is None:
+        if (wait := self._wrong.must_wait(_caller(scope))) is None:
             return None
         return Refusal(429, "Too many wrong tokens; wait a while.", {"Retry-After": str(int(wait) + 1)})
 
-    def _watched(self, asked: RequestFacts, scope: Scope, send: Send) -> Send:
+    def _watched(self, facts: RequestFacts, scope: Scope, send: Send) -> Send:
         """Logging in with a wrong token is only known from the answer."""
-        if asked.path != "/api/session" or asked.method != "POST":
+        if not facts.is_login:
             return send
 
         async def watched(message: Mapping[str, object]) -> None:
@@ -199,10 +192,6 @@ class Guard:
             await send(dict(message))
 
         return watched
-
-
-def _offers_token(asked: RequestFacts) -> bool:
-    return "authorization" in asked.headers
 
 
 def _caller(scope: Scope) -> str:
@@ -214,8 +203,8 @@ COOKIE = "evalstudio_session"
 LIFETIME = 7 * 24 * 3600
 
 
-def is_token(token: str, given: str) -> bool:
-    return hmac.compare_digest(token.encode(), given.encode())
+def is_token(token: str, text: str) -> bool:
+    return hmac.compare_digest(token.encode(), text.encode())
 
 
 def issue(token: str, now: float | None = None) -> str:
@@ -233,8 +222,8 @@ def is_session(token: str, cookie: str, now: float | None = None) -> bool:
 
 def shows_token(token: str, authorization: str | None, cookie: str | None) -> bool:
     """Whether a request carries the token, or the cookie that stands for it."""
-    scheme, _, given = (authorization or "").partition(" ")
-    if scheme.lower() == "bearer" and is_token(token, given.strip()):
+    scheme, _, credentials = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and is_token(token, credentials.strip()):
         return True
     return cookie is not None and is_session(token, cookie)
 
@@ -243,15 +232,12 @@ def _signature(token: str, expires: str) -> str:
     return hmac.new(token.encode(), f"evalstudio session {expires}".encode(), sha256).hexdigest()
 
 
-VARIABLE = "EVALSTUDIO_TOKEN"
+def token_of_environment() -> str | None:
+    return os.environ.get("EVALSTUDIO_TOKEN", "").strip() or None
 
 
-def given_token() -> str | None:
-    return os.environ.get(VARIABLE, "").strip() or None
-
-
-def kept_token(folder: Path) -> tuple[str, bool]:
-    """The token in a file only its owner can read; says whether it was made just now."""
+def token_of_project(folder: Path) -> tuple[str, bool]:
+    """The token in a file only its owner can read; whether it is new comes second."""
     path = folder / "data" / "server.token"
     with suppress(FileNotFoundError):
         if text := path.read_text().strip():

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvicorn
 
 from ..base.addresses import is_local
-from ..connectors.http_pool import AddressCheck
 from ..execution.processor import ProcessorTask
-from ..execution.workspace import Workspace, open_workspace
+from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
 from .events import EventHub
 from .middleware import BoundedHeaders
 from .policy import ServerPolicy, policy_for, public_only
 from .requests import Studio
-from .security import given_token, kept_token
-
-if TYPE_CHECKING:
-    from ..execution.workspace import Workspace
-
-log = logging.getLogger("evalstudio")
+from .security import token_of_environment, token_of_project
 
 _GRACE_SECONDS = 8
 
@@ -53,7 +45,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Stop when asked, and leave it at that: what is open must still be closed."""
+        """Stop on a signal and do not raise it again afterwards: what is open must still be closed."""
         loop = asyncio.get_running_loop()
         with ExitStack() as handled:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -74,15 +66,10 @@ async def open_studio(
     config_path: Path | None, policy: ServerPolicy, *, processor: bool
 ) -> AsyncGenerator[Studio]:
     """The project behind a server. In token mode agents must have public addresses."""
-    check: AddressCheck | None = None
-    if policy.token_mode:
-        check = public_only(_config(config_path)[0].allowed_addresses)
+    check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
     async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
-        yield studio_of(workspace, policy, processor=processor)
-
-
-def studio_of(workspace: Workspace, policy: ServerPolicy, *, processor: bool) -> Studio:
-    return Studio(workspace, policy, EventHub(workspace.store), ProcessorTask(workspace, enabled=processor))
+        processing = ProcessorTask(workspace, enabled=processor)
+        yield Studio(workspace, policy, EventHub(workspace.store), processing)
 
 
 def _config(config_path: Path | None) -> tuple[ProjectConfig, Path]:
@@ -91,24 +78,23 @@ def _config(config_path: Path | None) -> tuple[ProjectConfig, Path]:
 
 
 def settle_policy(config_path: Path | None, host: str, tell: Callable[[str], None]) -> ServerPolicy:
-    """The policy for a bind address; where a token is needed and none is given, one is made and told."""
+    """The policy for a bind address; where a token is needed and none is set, one is made and printed."""
     config, folder = _config(config_path)
-    token = given_token()
+    token = token_of_environment()
     if token is None and not is_local(host):
-        token, fresh = kept_token(folder)
-        where = folder / "data" / "server.token"
-        tell(f"Token: {token}" if fresh else f"The token is kept in {where}")
+        token, fresh = token_of_project(folder)
+        tell(f"Token: {token}" if fresh else f"The token is kept in {folder / 'data' / 'server.token'}")
     return policy_for(host, token, config.allowed_hosts)
 
 
 async def serve(config_path: Path | None, options: ServerOptions, tell: Callable[[str], None]) -> None:
-    """Serve until told to stop."""
+    """Serve until a signal stops it."""
     policy = settle_policy(config_path, options.host, tell)
     async with open_studio(config_path, policy, processor=options.processor) as studio:
         server = make_server(studio, options)
         for problem in studio.workspace.plugin_problems.values():
             tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
-        tell(f"EvalStudio is at http://{_shown(options.host)}:{options.port}  (Ctrl-C stops it)")
+        tell(f"EvalStudio is at http://{_browsable(options.host)}:{options.port}  (Ctrl-C stops it)")
         await server.serve()
 
 
@@ -130,10 +116,7 @@ def make_server(studio: Studio, options: ServerOptions) -> Server:
     return Server(config, studio)
 
 
-def _shown(host: str) -> str:
+def _browsable(host: str) -> str:
     if host in ("0.0.0.0", "::"):
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host
-
-
-log = logging.getLogger("evalstudio")

@@ -11,37 +11,23 @@ from typing import Any
 from sqlalchemy import Boolean, Integer, bindparam, func, or_, select, update
 
 from ..evaluators.results import Turn
-from .contract import Lease, RunEnding
+from .contract import COUNT_OF, Lease, RunEnding
 from .errors import LeaseLost
 from .rows import AnyRow
-from .schema import messages, outputs, runs, turns
+from .schema import VERDICT, messages, outputs, runs, turns
 from .transaction import Transaction, now_ms
 
 # Built once: putting a statement together costs more than running it.
-_HELD_ROW = (
+_LOCKED_ROW = (
     select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
     .where(runs.c.id == bindparam("run_id"))
     .with_for_update()
 )
-_KEPT_TURNS = select(func.max(turns.c.turn)).where(
+_LAST_TURN = select(func.max(turns.c.turn)).where(
     turns.c.run_id == bindparam("run_id"), turns.c.attempt == bindparam("run_attempt")
 )
-_ENDED = (
-    "status",
-    "outcome",
-    "fault",
-    "score",
-    "overall_score",
-    "asserted",
-    "reason",
-    "error",
-    "latency_ms",
-    "total_tokens",
-    "thread_id",
-    "completed",
-    "updated",
-)
-_last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _KEPT_TURNS.scalar_subquery(), 0)
+_ENDED = ("status", *VERDICT, "error", "latency_ms", "total_tokens", "thread_id", "completed", "updated")
+_last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _LAST_TURN.scalar_subquery(), 0)
 _ended: dict[str, Any] = {name: bindparam(name) for name in _ENDED}
 _END = (
     update(runs)
@@ -55,8 +41,7 @@ _END = (
     .returning(runs.c.execution_id)
 )
 
-_COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
-_SHOWN_REASON = 500
+_MOST_REASON = 500
 # Turns are never rewritten: results that came after the last one was kept stand in the output until read.
 FINAL_RESULTS = "finalResults"
 
@@ -83,11 +68,20 @@ def finish(unit: Transaction, lease: Lease, ending: RunEnding) -> None:
 
 def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = False) -> bool:
     """End a run if it runs under this attempt, in the hands of this worker (or of anybody)."""
-    values = _ended_values(ending) | {
+    verdict, moment = ending.verdict, now_ms()
+    values: dict[str, Any] = {name: getattr(verdict, name) for name in VERDICT} | {
         "run_id": lease.run_id,
         "run_attempt": lease.attempt,
         "worker": lease.worker_id,
         "anybody": anybody,
+        "status": "error" if verdict.outcome == "error" else "completed",
+        "error": ending.error,
+        "latency_ms": ending.latency_ms,
+        "total_tokens": ending.total_tokens,
+        "last_turn": ending.last_turn.number if ending.last_turn else None,
+        "thread_id": ending.thread_id,
+        "completed": moment,
+        "updated": moment,
     }
     ended = unit.connection.execute(_END, values).one_or_none()
     if ended is None:
@@ -98,41 +92,16 @@ def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = F
     return True
 
 
-def _ended_values(ending: RunEnding) -> dict[str, Any]:
-    """What the end of a run writes to its row."""
-    verdict, moment = ending.verdict, now_ms()
-    return {
-        "status": "error" if verdict.outcome == "error" else "completed",
-        "outcome": verdict.outcome,
-        "fault": verdict.fault,
-        "score": verdict.score,
-        "overall_score": verdict.overall_score,
-        "asserted": verdict.asserted,
-        "reason": verdict.reason,
-        "error": ending.error,
-        "latency_ms": ending.latency_ms,
-        "total_tokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
-        "last_turn": ending.last_turn.number if ending.last_turn else None,
-        "thread_id": ending.thread_id,
-        "completed": moment,
-        "updated": moment,
-    }
-
-
 def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunEnding) -> None:
     """Keep the output under its attempt, count the outcome and tell."""
     verdict = ending.verdict
-    unit.add(
-        outputs,
-        {
-            "run_id": lease.run_id,
-            "attempt": lease.attempt,
-            "result": verdict.model_dump(by_alias=True),
-            "output": _output(ending),
-        },
-    )
+    output = dict(ending.output)
+    if ending.final_results:
+        output[FINAL_RESULTS] = [result.to_json() for result in ending.final_results]
+    key = {"run_id": lease.run_id, "attempt": lease.attempt}
+    unit.add(outputs, {**key, "result": verdict.model_dump(by_alias=True), "output": output})
     unasserted = int(verdict.outcome == "pass" and not verdict.asserted)
-    unit.count(execution_id, running=-1, unasserted=unasserted, **{_COUNT_OF[verdict.outcome]: 1})
+    unit.count(execution_id, running=-1, unasserted=unasserted, **{COUNT_OF[verdict.outcome]: 1})
     unit.add_event(
         "run.finished",
         execution_id,
@@ -141,18 +110,12 @@ def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunE
             "outcome": verdict.outcome,
             "fault": verdict.fault,
             "score": verdict.score,
-            "reason": verdict.reason[:_SHOWN_REASON],
+            "reason": verdict.reason[:_MOST_REASON],
             "asserted": verdict.asserted,
             "latencyMs": ending.latency_ms,
-            "totalTokens": ending.tokens_usage.total_tokens if ending.tokens_usage else None,
+            "totalTokens": ending.total_tokens,
         },
     )
-
-
-def _output(ending: RunEnding) -> dict[str, Any]:
-    if not ending.final_results:
-        return dict(ending.output)
-    return {**ending.output, FINAL_RESULTS: [result.to_json() for result in ending.final_results]}
 
 
 def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) -> None:
@@ -164,19 +127,15 @@ def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) ->
 
 
 def _row(unit: Transaction, lease: Lease) -> AnyRow:
-    found = unit.connection.execute(_HELD_ROW, {"run_id": lease.run_id}).one_or_none()
-    if found is None:
+    row = unit.connection.execute(_LOCKED_ROW, {"run_id": lease.run_id}).one_or_none()
+    if row is None:
         raise LeaseLost(lease.run_id, "it was deleted")
-    return found
+    return row
 
 
 def _has_turn(unit: Transaction, lease: Lease, number: int) -> bool:
-    found = unit.connection.execute(
-        select(turns.c.turn).where(
-            turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt, turns.c.turn == number
-        )
-    )
-    return found.first() is not None
+    query = select(turns.c.turn).where(turns.c.run_id == lease.run_id, turns.c.attempt == lease.attempt)
+    return unit.connection.execute(query.where(turns.c.turn == number)).first() is not None
 
 
 def _why(row: AnyRow, lease: Lease) -> str:

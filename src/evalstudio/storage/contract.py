@@ -1,40 +1,27 @@
-"""What a store does, and the shapes it is spoken to in.
-
-``execution`` works through the queue; the API and the command line read the lists. No database library is
-imported here.
-"""
+"""What goes into a store and comes out of it. No database library is imported here."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar, overload
+from datetime import datetime
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from ..base.json_text import HasJson, json_text
+from ..base.json_text import json_text
 from ..evaluators.results import Finding, Outcome, Turn, Verdict
 from ..messages import TokensUsage
 from ..project.documents import AnyStored, DefinitionKind
-from ..project.entities import (
-    Counts,
-    Execution,
-    Run,
-    RunSummary,
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-    new_id,
-)
+from ..project.entities import Counts, Execution, Run, RunSummary, Subject, new_id
 from .errors import InvalidCursor
 
 T = TypeVar("T")
+# Which count of an execution a finished run is in.
+COUNT_OF: Mapping[Outcome, str] = {"pass": "passed", "fail": "failed", "error": "errored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +63,9 @@ class Filters:
     until: datetime | None = None
     text: str | None = None
     tags: Sequence[str] = ()
+
+
+EVERYTHING = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +144,10 @@ class RunEnding:
     last_turn: Turn | None = None
     final_results: Sequence[Finding] = ()
 
+    @property
+    def total_tokens(self) -> int | None:
+        return self.tokens_usage.total_tokens if self.tokens_usage else None
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -215,29 +209,6 @@ GroupedBy = Literal["scenario", "persona", "connector"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What repetitions repeat: a scenario with its case and persona on one connector."""
-
-    scenario_id: str | None
-    scenario_name: str
-    case_name: str | None
-    persona_id: str | None
-    persona_name: str | None
-    connector_id: str | None
-    connector_name: str | None
-
-    @property
-    def key(self) -> tuple[str | None, ...]:
-        """What tells subjects apart; names may change from one execution to the next."""
-        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
-
-    @property
-    def label(self) -> str:
-        parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
-        return " · ".join(part for part in parts if part)
-
-
-@dataclass(frozen=True, slots=True)
 class RunGroup:
     """Runs of one subject in one execution that came to the same."""
 
@@ -253,70 +224,24 @@ class RunGroup:
     runs_with_tokens: int
 
 
-class Definitions(Protocol):
-    """Personas, scenarios, connectors and evals. What is read has the type of its kind."""
-
-    async def create(self, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored: ...
-    async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored: ...
-    async def delete(
-        self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None
-    ) -> None: ...
-    @overload
-    async def get(self, kind: Literal["persona"], definition_id: str) -> StoredPersona: ...
-    @overload
-    async def get(self, kind: Literal["scenario"], definition_id: str) -> StoredScenario: ...
-    @overload
-    async def get(self, kind: Literal["connector"], definition_id: str) -> StoredConnector: ...
-    @overload
-    async def get(self, kind: Literal["eval"], definition_id: str) -> StoredEval: ...
-    @overload
-    async def find(self, kind: Literal["persona"], name: str) -> StoredPersona | None: ...
-    @overload
-    async def find(self, kind: Literal["scenario"], name: str) -> StoredScenario | None: ...
-    @overload
-    async def find(self, kind: Literal["connector"], name: str) -> StoredConnector | None: ...
-    @overload
-    async def find(self, kind: Literal["eval"], name: str) -> StoredEval | None: ...
-    async def apply(self, changes: Sequence[DefinitionWrite]) -> None: ...
-
-
-class Queue(Protocol):
-    """Executions and the runs waiting in them."""
-
-    async def enqueue(
-        self, execution: Execution, runs: Sequence[NewRun], *, once: IdempotencyKey | None = None
-    ) -> Execution: ...
-    async def claim(
-        self,
-        worker_id: str,
-        limit: int,
-        lease_seconds: float,
-        *,
-        room: Mapping[str, int] | None = None,
-        execution_id: str | None = None,
-    ) -> Sequence[ClaimedRun]: ...
-    async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat: ...
-    async def append_turn(self, lease: Lease, turn: Turn) -> None: ...
-    async def finish(self, lease: Lease, ending: RunEnding) -> None: ...
-    async def release(self, leases: Collection[Lease]) -> None: ...
-    async def abandon(self, worker_ids: Collection[str]) -> int: ...
-    async def workers(self) -> Sequence[str]: ...
-    async def wait_for_work(self, worker_id: str, timeout: float) -> bool: ...
-
-
 class Records(Protocol):
     """What a project holds and what was run in it: to look at, to do again, to clear away."""
 
     async def list_of(
-        self, kind: DefinitionKind, filters: Filters = ..., *, cursor: str | None = None, limit: int = 50
+        self,
+        kind: DefinitionKind,
+        filters: Filters = EVERYTHING,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> Page[AnyStored]: ...
-    async def execution(self, wanted: str) -> Execution: ...
+    async def execution(self, execution_id: str, /) -> Execution: ...
     async def executions(
-        self, filters: Filters = ..., *, cursor: str | None = None, limit: int = 50
+        self, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
     ) -> Page[Execution]: ...
-    async def run(self, wanted: str, *, attempt: int | None = None) -> Run: ...
+    async def run(self, run_id: str, /, *, attempt: int | None = None) -> Run: ...
     async def runs(
-        self, filters: Filters = ..., *, cursor: str | None = None, limit: int = 50
+        self, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]: ...
     async def cancel(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
@@ -324,59 +249,5 @@ class Records(Protocol):
     async def retry(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
     ) -> int: ...
-    async def delete_execution(self, wanted: str) -> int: ...
+    async def delete_execution(self, execution_id: str, /) -> int: ...
     async def delete_runs(self, run_ids: Sequence[str]) -> int: ...
-
-
-class Store(Records, Definitions, Queue, Protocol):
-    """Everything a project keeps."""
-
-    async def snapshots(self, run_id: str) -> Mapping[str, Mapping[str, Any] | None]: ...
-    async def prune(self, keep: timedelta) -> Pruned: ...
-
-    async def events(
-        self,
-        after_id: int = 0,
-        *,
-        execution_id: str | None = None,
-        run_id: str | None = None,
-        limit: int = 500,
-    ) -> Sequence[Event]: ...
-    async def last_event_id(self) -> int: ...
-    async def wait_for_events(self, after_id: int, timeout: float) -> bool: ...
-
-    async def save_result(self, result: HasJson | Mapping[str, Any]) -> None: ...
-    async def save_evaluation(
-        self, result: HasJson | Mapping[str, Any], *, once: IdempotencyKey | None = None
-    ) -> str: ...
-    async def made_by(self, once: IdempotencyKey) -> str | None: ...
-    async def evaluation(self, wanted: str) -> dict[str, Any]: ...
-    async def evaluations(
-        self, filters: Filters = ..., *, cursor: str | None = None, limit: int = 50
-    ) -> Page[dict[str, Any]]: ...
-    async def add_feedback(
-        self,
-        body: Mapping[str, Any],
-        *,
-        run_id: str | None = None,
-        evaluation_id: str | None = None,
-        once: IdempotencyKey | None = None,
-    ) -> dict[str, Any]: ...
-    async def feedback(
-        self,
-        *,
-        run_id: str | None = None,
-        evaluation_id: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> Page[dict[str, Any]]: ...
-
-    async def tally_executions(self, filters: Filters = ..., *, limit: int = 50) -> Sequence[Tally]: ...
-    async def tally(self, by: GroupedBy, filters: Filters = ...) -> Sequence[Tally]: ...
-    async def run_groups(self, filters: Filters = ...) -> Sequence[RunGroup]: ...
-
-    async def close(self) -> None: ...
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...

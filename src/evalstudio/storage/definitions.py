@@ -16,7 +16,7 @@ from ..conversation.definitions import Persona, Scenario
 from ..project.documents import REFERENCES, STORED, AnyStored, DefinitionKind
 from ..project.entities import Connector, Stored, StoredScenario, name_key, now
 from . import schema
-from .contract import DefinitionWrite, Filters, IdempotencyKey, Page
+from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .lists import contains, paged, tagged
 from .rows import AnyRow, milliseconds_of, moment_of
@@ -40,7 +40,7 @@ def kind_of(entity: AnyStored) -> DefinitionKind:
     return "connector" if isinstance(entity, Connector) else "eval"
 
 
-def create(unit: Transaction, entity: AnyStored, once: IdempotencyKey | None = None) -> AnyStored:
+def create(unit: Transaction, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored:
     kind = kind_of(entity)
     if (target := known_target(unit, once)) is not None:
         return get(unit, kind, target)
@@ -58,7 +58,7 @@ def create(unit: Transaction, entity: AnyStored, once: IdempotencyKey | None = N
     return stored
 
 
-def change(unit: Transaction, entity: AnyStored, expected: int | None = None) -> AnyStored:
+def change(unit: Transaction, entity: AnyStored, *, expected: int | None = None) -> AnyStored:
     """Replace a definition; with ``expected`` only if nobody else has changed it since."""
     kind = kind_of(entity)
     table, row = TABLES[kind], _row(unit, kind, entity.id, lock=True)
@@ -82,7 +82,9 @@ def change(unit: Transaction, entity: AnyStored, expected: int | None = None) ->
     return stored
 
 
-def remove(unit: Transaction, kind: DefinitionKind, definition_id: str, expected: int | None = None) -> None:
+def remove(
+    unit: Transaction, kind: DefinitionKind, definition_id: str, *, expected: int | None = None
+) -> None:
     row = _row(unit, kind, definition_id, lock=True)
     if row is None:
         if unit.again:
@@ -100,11 +102,11 @@ def apply(unit: Transaction, changes: Sequence[DefinitionWrite]) -> None:
     """Make a set of changes in the order given, all or none."""
     for step in changes:
         if step.delete is not None:
-            remove(unit, step.kind, step.delete, step.expected)
+            remove(unit, step.kind, step.delete, expected=step.expected)
         elif step.put is not None and _row(unit, step.kind, step.put.id) is None:
             create(unit, step.put)
         elif step.put is not None:
-            change(unit, step.put, step.expected)
+            change(unit, step.put, expected=step.expected)
 
 
 def get(unit: Transaction, kind: DefinitionKind, definition_id: str) -> AnyStored:
@@ -122,7 +124,12 @@ def find(unit: Transaction, kind: DefinitionKind, name: str) -> AnyStored | None
 
 
 def list_of(
-    unit: Transaction, kind: DefinitionKind, filters: Filters, cursor: str | None, limit: int
+    unit: Transaction,
+    kind: DefinitionKind,
+    filters: Filters = EVERYTHING,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
 ) -> Page[AnyStored]:
     table = TABLES[kind]
     query = select(table)
@@ -186,7 +193,7 @@ def _check_name(unit: Transaction, kind: DefinitionKind, entity: AnyStored) -> N
 
 
 def _guarded(unit: Transaction, kind: DefinitionKind, entity: AnyStored, statement: Any) -> None:
-    """Write, with the name taken by another process in the same moment said plainly."""
+    """Write; another process may have taken the name since it was checked."""
     try:
         unit.connection.execute(statement)
     except IntegrityError:

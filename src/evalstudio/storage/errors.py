@@ -14,26 +14,23 @@ class SchemaMismatch(StorageError):
 class NotFound(StorageError):
     """There is no such thing, or no longer."""
 
-    def __init__(self, kind: str, wanted: str) -> None:
-        self.kind, self.wanted = kind, wanted
-        super().__init__(f'There is no {kind} "{wanted}".')
+    def __init__(self, kind: str, entity_id: str) -> None:
+        super().__init__(f'There is no {kind} "{entity_id}".')
 
 
 class NameTaken(StorageError):
     """Names are unique per kind, whatever their case."""
 
     def __init__(self, kind: str, name: str) -> None:
-        self.kind, self.name = kind, name
         super().__init__(f'There is already a {kind} named "{name}"; names are unique, whatever their case.')
 
 
 class VersionConflict(StorageError):
     """Somebody else changed it first."""
 
-    def __init__(self, kind: str, wanted: str, expected: int, found: int) -> None:
-        self.expected, self.found = expected, found
+    def __init__(self, kind: str, name: str, expected: int, actual: int) -> None:
         super().__init__(
-            f'The {kind} "{wanted}" was changed in the meantime (version {found}, not {expected}). '
+            f'The {kind} "{name}" was changed in the meantime (version {actual}, not {expected}). '
             "Read it again and repeat the change."
         )
 
@@ -50,7 +47,6 @@ class LeaseLost(StorageError):
     """The run is no longer this worker's to write to: it was taken away, ended or cancelled."""
 
     def __init__(self, run_id: str, reason: str) -> None:
-        self.run_id = run_id
         super().__init__(f"Run {run_id} is no longer held by this worker: {reason}.")
 
 

@@ -1,17 +1,18 @@
-"""Recorded evaluations, and what people say about runs and evaluations."""
+"""Recorded evaluations, and feedback on runs and evaluations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import insert, select
 
 from ..base.json_text import HasJson
 from ..project.entities import iso, new_id
-from .contract import Filters, IdempotencyKey, Page
+from .contract import EVERYTHING, Filters, IdempotencyKey, Page
 from .errors import NotFound
-from .lists import in_period, paged
+from .lists import equal, in_period, one_row, paged
 from .rows import AnyRow, moment_of
 from .schema import evaluations, feedback, runs, short_key
 from .transaction import Transaction, known_target, now_ms, remember
@@ -39,36 +40,26 @@ def _key(value: object) -> str | None:
 def keep_evaluation(unit: Transaction, row: dict[str, Any], once: IdempotencyKey | None) -> str:
     if (target := known_target(unit, once)) is not None:
         return target
-    if not (unit.again and _has(unit, row["id"])):
+    if not (unit.again and unit.has(evaluations, row["id"])):
         unit.add(evaluations, row)
         remember(unit, once, row["id"])
     return row["id"]
 
 
-def _has(unit: Transaction, wanted: str) -> bool:
-    found = unit.connection.execute(select(evaluations.c.id).where(evaluations.c.id == wanted))
-    return found.first() is not None
-
-
-def get_evaluation(unit: Transaction, wanted: str) -> dict[str, Any]:
-    row = unit.connection.execute(select(evaluations).where(evaluations.c.id == wanted)).one_or_none()
-    if row is None:
-        raise NotFound("evaluation", wanted)
+def get_evaluation(unit: Transaction, evaluation_id: str) -> dict[str, Any]:
+    query = select(evaluations).where(evaluations.c.id == evaluation_id)
+    row = one_row(unit, query, "evaluation", evaluation_id)
     return {**row.body, "id": row.id, "createdAt": iso(moment_of(row.created))}
 
 
 def list_evaluations(
-    unit: Transaction, filters: Filters, cursor: str | None, limit: int
+    unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
 ) -> Page[dict[str, Any]]:
     """Summaries: the whole result is read one at a time."""
     query = select(*(column for column in evaluations.c if column.name != "body"))
+    shortened = replace(filters, agent_id=_key(filters.agent_id), session_id=_key(filters.session_id))
     query = query.where(*in_period(evaluations.c.id, filters))
-    if filters.outcome is not None:
-        query = query.where(evaluations.c.outcome == filters.outcome)
-    if filters.agent_id is not None:
-        query = query.where(evaluations.c.agent_id == short_key(filters.agent_id))
-    if filters.session_id is not None:
-        query = query.where(evaluations.c.session_id == short_key(filters.session_id))
+    query = query.where(*equal(evaluations, shortened, "outcome", "agent_id", "session_id"))
     return paged(unit, query, evaluations.c.id, _summary, cursor, limit)
 
 
@@ -95,11 +86,12 @@ def add_feedback(
         raise ValueError("feedback is on a run or on an evaluation, one of the two")
     if (target := known_target(unit, once)) is not None:
         identity = target
-    if (target or unit.again) and (row := _feedback_row(unit, identity)) is not None:
-        return _shown(row)
-    table, wanted = (runs, run_id) if run_id is not None else (evaluations, evaluation_id)
-    if unit.connection.execute(select(table.c.id).where(table.c.id == wanted)).first() is None:
-        raise NotFound("run" if run_id is not None else "evaluation", str(wanted))
+    if (target or unit.again) and unit.has(feedback, identity):
+        return _get_feedback(unit, identity)
+    if run_id is not None and not unit.has(runs, run_id):
+        raise NotFound("run", run_id)
+    if evaluation_id is not None and not unit.has(evaluations, evaluation_id):
+        raise NotFound("evaluation", evaluation_id)
     unit.connection.execute(
         insert(feedback).values(
             id=identity, run_id=run_id, evaluation_id=evaluation_id, created=now_ms(), body=dict(body)
@@ -107,27 +99,30 @@ def add_feedback(
     )
     if target is None:
         remember(unit, once, identity)
-    row = _feedback_row(unit, identity)
-    assert row is not None
-    return _shown(row)
+    return _get_feedback(unit, identity)
 
 
 def list_feedback(
-    unit: Transaction, run_id: str | None, evaluation_id: str | None, cursor: str | None, limit: int
+    unit: Transaction,
+    *,
+    run_id: str | None = None,
+    evaluation_id: str | None = None,
+    cursor: str | None = None,
+    limit: int = 50,
 ) -> Page[dict[str, Any]]:
     query = select(feedback)
     if run_id is not None:
         query = query.where(feedback.c.run_id == run_id)
     if evaluation_id is not None:
         query = query.where(feedback.c.evaluation_id == evaluation_id)
-    return paged(unit, query, feedback.c.id, _shown, cursor, limit)
+    return paged(unit, query, feedback.c.id, _feedback, cursor, limit)
 
 
-def _feedback_row(unit: Transaction, identity: str) -> AnyRow | None:
-    return unit.connection.execute(select(feedback).where(feedback.c.id == identity)).one_or_none()
+def _get_feedback(unit: Transaction, identity: str) -> dict[str, Any]:
+    return _feedback(unit.connection.execute(select(feedback).where(feedback.c.id == identity)).one())
 
 
-def _shown(row: AnyRow) -> dict[str, Any]:
+def _feedback(row: AnyRow) -> dict[str, Any]:
     return {
         **row.body,
         "id": row.id,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
 
 from sqlalchemy import func, select
 
@@ -15,7 +14,12 @@ from .transaction import Transaction
 
 
 def read_events(
-    unit: Transaction, after_id: int, execution_id: str | None, run_id: str | None, limit: int
+    unit: Transaction,
+    after_id: int = 0,
+    *,
+    execution_id: str | None = None,
+    run_id: str | None = None,
+    limit: int = 500,
 ) -> list[Event]:
     query = select(events).where(events.c.id > after_id).order_by(events.c.id).limit(limit)
     if execution_id is not None:
@@ -30,9 +34,6 @@ def read_events(
 
 def last_event_id(unit: Transaction) -> int:
     return unit.connection.execute(select(func.max(events.c.id))).scalar() or 0
-
-
-Signal = Literal["work", "events"]
 
 
 class WakeSignal:
@@ -50,13 +51,13 @@ class WakeSignal:
         self._waiting.clear()
 
     async def wait(self, known: int, timeout: float) -> bool:
-        """Whether it rang since ``known``, at once or within the time given."""
+        """Whether it happened since ``known``, at once or within the timeout."""
         if self.count != known:
             return True
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)
         try:
-            # Not wait_for: it drops a cancellation that comes just as the bell rings.
+            # Not wait_for: it drops a cancellation that comes together with the signal.
             async with asyncio.timeout(timeout):
                 await future
         except TimeoutError:
@@ -67,7 +68,7 @@ class WakeSignal:
 
 
 class WakeSignals:
-    """The bell for new work and the bell for new events."""
+    """The signal for new work and the one for new events."""
 
     def __init__(self) -> None:
         self.work = WakeSignal()

@@ -6,7 +6,8 @@ that a page stays where it is while new items arrive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
@@ -16,13 +17,13 @@ from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..evaluators.results import Finding, RunOutput, Turn, Verdict
 from ..messages import Message
-from ..project.entities import Counts, Execution, Run, RunSummary, id_floor, name_key
+from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
 from .attempts import FINAL_RESULTS
-from .contract import Filters, GroupedBy, Page, RunGroup, Subject, Tally, cursor_after, read_cursor
+from .contract import EVERYTHING, Filters, GroupedBy, Page, RunGroup, Tally, cursor_after, read_cursor
 from .errors import NotFound
-from .rows import EXECUTION_COLUMNS, RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
-from .schema import BAD, executions, messages, outputs, runs, scenarios, turns
-from .transaction import COUNTED, Transaction
+from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
+from .schema import BAD, COUNTED, executions, messages, outputs, runs, scenarios, turns
+from .transaction import Transaction
 
 LARGEST_PAGE = 1000
 _OUTPUT = TypeAdapter(RunOutput)
@@ -48,19 +49,23 @@ def paged(
     return Page([read(row) for row in rows[:limit]], cursor_after(rows[limit - 1].id) if more else None)
 
 
+def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:
+    """The row that a query by id finds."""
+    row = unit.connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound(kind, entity_id)
+    return row
+
+
 def in_period(identity: ColumnElement[str], filters: Filters) -> list[ColumnElement[bool]]:
     """The period as a range of ids, which needs no index of its own."""
-    found: list[ColumnElement[bool]] = []
-    if filters.since is not None:
-        found.append(identity >= id_floor(filters.since))
-    if filters.until is not None:
-        found.append(identity < id_floor(filters.until))
-    return found
+    since = [] if filters.since is None else [identity >= id_floor(filters.since)]
+    return since if filters.until is None else [*since, identity < id_floor(filters.until)]
 
 
 def equal(table: Table, filters: Filters, *names: str) -> list[ColumnElement[bool]]:
-    given = ((name, getattr(filters, name)) for name in names)
-    return [table.c[name] == value for name, value in given if value is not None]
+    values = ((name, getattr(filters, name)) for name in names)
+    return [table.c[name] == value for name, value in values if value is not None]
 
 
 def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
@@ -73,63 +78,61 @@ def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
 
 
 def run_conditions(filters: Filters) -> list[Any]:
-    found: list[Any] = in_period(runs.c.id, filters)
-    found += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    conditions: list[Any] = in_period(runs.c.id, filters)
+    conditions += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
     outcome = filters.outcome
     if filters.status == "error":
         outcome = outcome or "error"
     if filters.status is not None:
-        found.append(runs.c.status == filters.status)
+        conditions.append(runs.c.status == filters.status)
     if outcome in ("fail", "error"):
         # Written out as the index is, or SQLite does not recognise that it may use it.
-        found += [BAD, runs.c.outcome == literal(outcome, literal_execute=True)]
+        conditions += [BAD, runs.c.outcome == literal(outcome, literal_execute=True)]
     elif outcome is not None:
-        found.append(runs.c.outcome == outcome)
+        conditions.append(runs.c.outcome == outcome)
     if filters.text:
-        found.append(contains(runs.c.name_key, filters.text))
+        conditions.append(contains(runs.c.name_key, filters.text))
     if filters.tags:
-        found.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
-    return found
+        conditions.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
+    return conditions
 
 
-def list_runs(unit: Transaction, filters: Filters, cursor: str | None, limit: int) -> Page[RunSummary]:
+def list_runs(
+    unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
+) -> Page[RunSummary]:
     query = select(*RUN_COLUMNS).where(*run_conditions(filters))
     return paged(unit, query, runs.c.id, summary_of, cursor, limit)
 
 
 def execution_conditions(filters: Filters) -> list[Any]:
-    found: list[Any] = [executions.c.deleting.is_(False), *in_period(executions.c.id, filters)]
-    found += equal(executions, filters, "eval_id", "status")
+    conditions: list[Any] = [executions.c.deleting.is_(False), *in_period(executions.c.id, filters)]
+    conditions += equal(executions, filters, "eval_id", "status")
     if filters.execution_id is not None:
-        found.append(executions.c.id == filters.execution_id)
+        conditions.append(executions.c.id == filters.execution_id)
     if filters.text:
-        found.append(contains(executions.c.name_key, filters.text))
-    return found
+        conditions.append(contains(executions.c.name_key, filters.text))
+    return conditions
 
 
-def list_executions(unit: Transaction, filters: Filters, cursor: str | None, limit: int) -> Page[Execution]:
-    query = select(*EXECUTION_COLUMNS).where(*execution_conditions(filters))
+def list_executions(
+    unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
+) -> Page[Execution]:
+    query = select(executions).where(*execution_conditions(filters))
     return paged(unit, query, executions.c.id, execution_of, cursor, limit)
 
 
-def get_execution(unit: Transaction, wanted: str) -> Execution:
-    query = select(*EXECUTION_COLUMNS).where(executions.c.id == wanted, executions.c.deleting.is_(False))
-    row = unit.connection.execute(query).one_or_none()
-    if row is None:
-        raise NotFound("execution", wanted)
-    return execution_of(row)
+def get_execution(unit: Transaction, execution_id: str) -> Execution:
+    visible = (executions.c.id == execution_id, executions.c.deleting.is_(False))
+    return execution_of(one_row(unit, select(executions).where(*visible), "execution", execution_id))
 
 
-def get_run(unit: Transaction, wanted: str, attempt: int | None) -> Run:
+def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Run:
     """A run with all that was said, of its current attempt or an earlier one."""
-    query = select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == wanted)
-    row = unit.connection.execute(query).one_or_none()
-    if row is None:
-        raise NotFound("run", wanted)
+    row = one_row(unit, select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == run_id), "run", run_id)
     number = attempt or row.attempt
     fields: dict[str, Any] = run_fields(row) | {"attempt": number}
-    run_turns = _turns(unit, wanted, number)
-    output, verdict = _output(unit, wanted, number, run_turns)
+    run_turns = _turns(unit, run_id, number)
+    output, verdict = _output(unit, run_id, number, run_turns)
     if number != row.attempt:
         fields |= {"result": verdict}
     return Run.model_construct(
@@ -142,13 +145,10 @@ def get_run(unit: Transaction, wanted: str, attempt: int | None) -> Run:
 
 
 def _output(
-    unit: Transaction, wanted: str, attempt: int, run_turns: Sequence[Turn]
+    unit: Transaction, run_id: str, attempt: int, run_turns: Sequence[Turn]
 ) -> tuple[RunOutput | None, Verdict | None]:
-    row = unit.connection.execute(
-        select(outputs.c.output, outputs.c.result).where(
-            outputs.c.run_id == wanted, outputs.c.attempt == attempt
-        )
-    ).one_or_none()
+    query = select(outputs).where(outputs.c.run_id == run_id, outputs.c.attempt == attempt)
+    row = unit.connection.execute(query).one_or_none()
     if row is None:
         return None, None
     if run_turns:
@@ -156,54 +156,45 @@ def _output(
     return _OUTPUT.validate_python(row.output), Verdict.model_validate(row.result)
 
 
-def _turns(unit: Transaction, wanted: str, attempt: int) -> list[Turn]:
+def _turns(unit: Transaction, run_id: str, attempt: int) -> list[Turn]:
     """The turns of an attempt with what was said in them; turn 0 is what was said before the first."""
-    where = (messages.c.run_id == wanted, messages.c.attempt == attempt)
-    query = select(messages.c.turn, messages.c.body).where(*where)
-    spoken: dict[int, list[Message]] = {}
-    for row in unit.connection.execute(query.order_by(messages.c.turn, messages.c.position)):
-        spoken.setdefault(row.turn, []).append(Message.model_validate(row.body))
-    rows = unit.connection.execute(
-        select(turns.c.body)
-        .where(turns.c.run_id == wanted, turns.c.attempt == attempt)
-        .order_by(turns.c.turn)
-    )
-    return [_with_messages(Turn.model_validate(row.body), spoken) for row in rows]
+
+    def rows(table: Table, *order: str) -> Iterable[AnyRow]:
+        query = select(table.c.turn, table.c.body)
+        query = query.where(table.c.run_id == run_id, table.c.attempt == attempt)
+        return unit.connection.execute(query.order_by(*(table.c[name] for name in order)))
+
+    spoken: dict[int, list[Message]] = defaultdict(list)
+    for row in rows(messages, "turn", "position"):
+        spoken[row.turn].append(Message.model_validate(row.body))
+    run_turns = [Turn.model_validate(row.body) for row in rows(turns, "turn")]
+    for turn in run_turns:
+        turn.messages = spoken[turn.number]
+        if turn.number > 0 and turn.messages and turn.messages[0].role == "user":
+            turn.user_message, *turn.messages = turn.messages
+    return run_turns
 
 
-def _with_messages(turn: Turn, spoken: Mapping[int, list[Message]]) -> Turn:
-    turn.messages = spoken.get(turn.number, [])
-    if turn.number > 0 and turn.messages and turn.messages[0].role == "user":
-        turn.user_message, *turn.messages = turn.messages
-    return turn
-
-
-def get_snapshots(
-    unit: Transaction, run_id: str, bodies: SnapshotCache
-) -> dict[str, Mapping[str, Any] | None]:
+def get_snapshots(unit: Transaction, run_id: str) -> dict[str, Mapping[str, Any] | None]:
     """The scenario, persona and connector of a run as they were."""
     kinds = ("scenario", "persona", "connector")
     query = select(*(runs.c[f"{kind}_snapshot"].label(kind) for kind in kinds)).where(runs.c.id == run_id)
-    row = unit.connection.execute(query).one_or_none()
-    if row is None:
-        raise NotFound("run", run_id)
-    found = bodies.of(unit, row)
-    return {kind: found.get(getattr(row, kind)) for kind in kinds}
+    row = one_row(unit, query, "run", run_id)
+    bodies = SnapshotCache().of(unit, row)
+    return {kind: bodies.get(getattr(row, kind)) for kind in kinds}
 
 
-def tally_executions(unit: Transaction, filters: Filters, limit: int) -> list[Tally]:
+def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit: int = 50) -> list[Tally]:
     """The newest executions with their counts, latency, score and tokens."""
-    shown = (
-        select(executions).where(*execution_conditions(filters)).order_by(executions.c.id.desc()).limit(limit)
-    )
-    rows = unit.connection.execute(shown).all()
+    newest = select(executions).where(*execution_conditions(filters)).order_by(executions.c.id.desc())
+    rows = unit.connection.execute(newest.limit(limit)).all()
     ids = [row.id for row in rows]
     query = select(runs.c.execution_id, *_figures()).where(runs.c.execution_id.in_(ids))
     measured = {row.execution_id: row for row in unit.connection.execute(query.group_by(runs.c.execution_id))}
     return [_tally(row.id, row.eval_name, row, measured.get(row.id)) for row in rows]
 
 
-def tally(unit: Transaction, by: GroupedBy, filters: Filters) -> list[Tally]:
+def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> list[Tally]:
     """Runs by scenario, persona or connector."""
     identity = runs.c[f"{by}_id"]
     name = func.max(runs.c[f"{by}_name"]).label("name")
@@ -212,12 +203,10 @@ def tally(unit: Transaction, by: GroupedBy, filters: Filters) -> list[Tally]:
     return [_tally(row.id, row.name, row, row) for row in rows]
 
 
-_SUBJECT = tuple(Subject.__dataclass_fields__)
-
-
-def run_groups(unit: Transaction, filters: Filters) -> list[RunGroup]:
+def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:
     """Runs by execution, subject and what they came to, the oldest execution first."""
-    columns = [runs.c[name] for name in ("execution_id", *_SUBJECT, "status", "outcome", "fault", "asserted")]
+    names = ("execution_id", *Subject.model_fields, "status", "outcome", "fault", "asserted")
+    columns = [runs.c[name] for name in names]
     sums = [
         func.count().label("runs"),
         func.max(runs.c.latency_ms).label("max_latency"),
@@ -225,22 +214,21 @@ def run_groups(unit: Transaction, filters: Filters) -> list[RunGroup]:
         func.count(runs.c.total_tokens).label("runs_with_tokens"),
     ]
     query = select(*columns, *sums).where(*run_conditions(filters)).group_by(*columns)
-    return [_run_group(row) for row in unit.connection.execute(query.order_by(*columns))]
-
-
-def _run_group(row: AnyRow) -> RunGroup:
-    return RunGroup(
-        execution_id=row.execution_id,
-        subject=Subject(**{name: getattr(row, name) for name in _SUBJECT}),
-        status=row.status,
-        outcome=row.outcome,
-        fault=row.fault,
-        asserted=row.asserted is not False,
-        runs=row.runs,
-        max_latency_ms=row.max_latency,
-        tokens=None if row.tokens is None else int(row.tokens),
-        runs_with_tokens=row.runs_with_tokens,
-    )
+    return [
+        RunGroup(
+            execution_id=row.execution_id,
+            subject=Subject.of(row),
+            status=row.status,
+            outcome=row.outcome,
+            fault=row.fault,
+            asserted=row.asserted is not False,
+            runs=row.runs,
+            max_latency_ms=row.max_latency,
+            tokens=None if row.tokens is None else int(row.tokens),
+            runs_with_tokens=row.runs_with_tokens,
+        )
+        for row in unit.connection.execute(query.order_by(*columns))
+    ]
 
 
 def _counts() -> list[ColumnElement[Any]]:
@@ -266,13 +254,13 @@ def _figures() -> list[ColumnElement[Any]]:
     ]
 
 
-def _tally(identity: str | None, name: str | None, counts: AnyRow, found: AnyRow | None) -> Tally:
+def _tally(identity: str | None, name: str | None, counts: AnyRow, figures: AnyRow | None) -> Tally:
     return Tally(
         id=identity,
         name=name,
         counts=Counts(**{key: int(getattr(counts, key)) for key in COUNTED}),
-        mean_latency_ms=found.mean_latency if found else None,
-        max_latency_ms=found.max_latency if found else None,
-        mean_score=found.mean_score if found else None,
-        total_tokens=int(found.tokens) if found and found.tokens is not None else None,
+        mean_latency_ms=figures.mean_latency if figures else None,
+        max_latency_ms=figures.max_latency if figures else None,
+        mean_score=figures.mean_score if figures else None,
+        total_tokens=int(figures.tokens) if figures and figures.tokens is not None else None,
     )

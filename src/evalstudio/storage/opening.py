@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,7 @@ from ..project.config import StorageSettings
 from .errors import SchemaMismatch, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
 
     from .migrations import SchemaStatus
     from .store import SqlStore
@@ -69,8 +70,8 @@ async def status(settings: StorageSettings, base: Path) -> SchemaStatus:
 
 
 def sqlite_path(settings: StorageSettings, base: Path) -> Path:
-    given = _resolved(settings.path or DEFAULT_PATH, "storage.path")
-    return (base / Path(given).expanduser()).resolve()
+    path = _resolved(settings.path or DEFAULT_PATH, "storage.path")
+    return (base / Path(path).expanduser()).resolve()
 
 
 def _dsn(settings: StorageSettings) -> str:
@@ -90,54 +91,54 @@ def _sqlite_status(path: Path) -> SchemaStatus:
     from .migrations import SchemaStatus, schema_status
     from .sqlite import connect
 
-    if not path.exists():
-        return SchemaStatus("empty", None)
-    return _guarded(path, lambda: _with(connect(path, reading=True), schema_status))
+    with _explained(path):
+        if not path.exists():
+            return SchemaStatus("empty", None)
+        with _disposing(connect(path, reading=True)) as engine, engine.connect() as connection:
+            return schema_status(connection)
 
 
 def _migrate_sqlite(path: Path) -> Migrated:
-    return _guarded(path, lambda: _migrated(path))
-
-
-def _migrated(path: Path) -> Migrated:
-    from .migrations import back_up, check_not_newer, schema_status
+    from . import migrations
     from .sqlite import connect, retry_while_busy
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        before = _with(connect(path, reading=True), schema_status)
-        check_not_newer(before, str(path))
-        if before.state == "current":
-            return Migrated(before)
-    engine = connect(path)
-    try:
-        with retry_while_busy(engine.connect) as connection, connection.begin():
+    before = _sqlite_status(path)
+    migrations.check_not_newer(before, str(path))
+    if before.state == "current":
+        return Migrated(before)
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            _disposing(connect(path)) as engine,
+            retry_while_busy(engine.connect) as connection,
+            connection.begin(),
+        ):
             # Looked at again: another process may have been faster.
-            before = schema_status(connection)
-            check_not_newer(before, str(path))
-            backup = back_up(path, before.found or "0") if before.state == "older" else None
+            before = migrations.schema_status(connection)
+            migrations.check_not_newer(before, str(path))
+            backup = migrations.back_up(path, before.found or "0") if before.state == "older" else None
             if before.state != "current":
-                _upgrade(connection)
+                migrations.upgrade(connection)
         return Migrated(before, backup)
-    finally:
-        engine.dispose()
 
 
-def _with(engine: Any, look: Callable[[Connection], T]) -> T:
+@contextmanager
+def _disposing(engine: Engine) -> Generator[Engine]:
     try:
-        with engine.connect() as connection:
-            return look(connection)
+        yield engine
     finally:
         engine.dispose()
 
 
-def _guarded(path: Path, work: Callable[[], T]) -> T:
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
+    """What goes wrong with the file is raised with what to do about it."""
     from sqlalchemy.exc import DBAPIError
 
     from .transaction import sqlite_failure
 
     try:
-        return work()
+        yield
     except (DBAPIError, sqlite3.Error, OSError) as error:
         raise sqlite_failure(error, path) from None
 
@@ -169,8 +170,8 @@ async def _prepare_postgres(database: Any) -> None:
 def _look_or_make(connection: Connection) -> SchemaStatus:
     from .migrations import schema_status
 
-    found = schema_status(connection)
-    return _upgrade(connection) if found.state == "empty" else found
+    current = schema_status(connection)
+    return _upgrade(connection) if current.state == "empty" else current
 
 
 async def _on_postgres(settings: StorageSettings, work: Callable[[Connection], T]) -> T:

@@ -27,6 +27,7 @@ _POOL_SECONDS = 300.0
 _CONNECT_SECONDS = 10.0
 _LONGEST_PAUSE = 1.0
 _ALIVE_SECONDS = 30.0
+_DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 def shown_place(dsn: str) -> str:
@@ -37,8 +38,8 @@ def shown_place(dsn: str) -> str:
 
 def plain_dsn(text: str) -> str:
     """The connection string as the driver takes it; the scheme of SQLAlchemy is accepted too."""
-    scheme, found, rest = text.partition("://")
-    if not found or scheme.partition("+")[0] not in ("postgres", "postgresql"):
+    scheme, _, rest = text.partition("://")
+    if "://" not in text or scheme.partition("+")[0] not in ("postgres", "postgresql"):
         raise StorageError(
             "storage.connectionString must look like postgresql://user:password@host:5432/database."
         )
@@ -64,9 +65,9 @@ async def _connected(dsn: str) -> asyncpg.Connection:
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:
-        (found,) = await asyncio.gather(connecting, return_exceptions=True)
-        if isinstance(found, asyncpg.Connection):
-            await found.close(timeout=1)
+        (connection,) = await asyncio.gather(connecting, return_exceptions=True)
+        if isinstance(connection, asyncpg.Connection):
+            await connection.close(timeout=1)
         raise
 
 
@@ -93,7 +94,7 @@ class PostgresDatabase:
         try:
             async with self.engine.begin() as connection:
                 return await connection.run_sync(work)
-        except (SQLAlchemyError, OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (SQLAlchemyError, ValueError, *_DRIVER_ERRORS) as error:
             raise postgres_failure(error, self.place) from None
 
     async def close(self) -> None:
@@ -126,7 +127,7 @@ class PostgresDatabase:
         while True:
             try:
                 return await attempt(again)
-            except (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (SQLAlchemyError, *_DRIVER_ERRORS) as error:
                 gone = is_gone(error)
                 passing = gone or is_rolled_back(error)
                 if not passing or asyncio.get_running_loop().time() > deadline:
@@ -136,23 +137,23 @@ class PostgresDatabase:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _listen(self) -> None:
-        """Hear what other processes commit; after a lost connection anything may have been missed."""
+        """Listen to what other processes commit; after a lost connection anything may have been missed."""
         while True:
             try:
                 connection = await _connected(self._dsn)
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            except _DRIVER_ERRORS:
                 await asyncio.sleep(_LONGEST_PAUSE)
                 continue
             try:
-                await connection.add_listener(CHANNEL, self._heard)
+                await connection.add_listener(CHANNEL, self._notified)
                 self.signals.notify(work=True, events=True)
                 while True:
                     await asyncio.sleep(_ALIVE_SECONDS)
                     await connection.execute("SELECT 1")
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except _DRIVER_ERRORS as error:
                 log.info("listening to %s again after: %s", self.place, error)
             finally:
                 await connection.close(timeout=1)
 
-    def _heard(self, _connection: object, _process: int, _channel: str, message: object) -> None:
+    def _notified(self, _connection: object, _process: int, _channel: str, message: object) -> None:
         self.signals.notify(work=message == "work", events=message == "events")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,17 +13,17 @@ from ..project.entities import Execution, name_key
 from .attempts import end
 from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
-from .schema import HELD, WAITING, executions, runs
-from .transaction import COUNTED, DATABASE_CLOCK, Transaction, known_target, now_ms, remember
+from .schema import COUNTED, HELD, WAITING, executions, runs
+from .transaction import DATABASE_CLOCK, Transaction, known_target, now_ms, remember
 
 
 def enqueue(
-    unit: Transaction, execution: Execution, new: Sequence[NewRun], once: IdempotencyKey | None
+    unit: Transaction, execution: Execution, new: Sequence[NewRun], once: IdempotencyKey | None = None
 ) -> Execution:
     """An execution with its runs, whole or not at all."""
     if (target := known_target(unit, once)) is not None:
         return _execution(unit, target)
-    if unit.again and _exists(unit, execution.id):
+    if unit.again and unit.has(executions, execution.id):
         return _execution(unit, execution.id)
     moment = now_ms()
     unit.connection.execute(insert(executions), _execution_row(execution, len(new), moment))
@@ -36,13 +36,9 @@ def enqueue(
     return _execution(unit, execution.id)
 
 
-def _exists(unit: Transaction, wanted: str) -> bool:
-    found = unit.connection.execute(select(executions.c.id).where(executions.c.id == wanted))
-    return found.first() is not None
-
-
-def _execution(unit: Transaction, wanted: str) -> Execution:
-    return execution_of(unit.connection.execute(select(executions).where(executions.c.id == wanted)).one())
+def _execution(unit: Transaction, execution_id: str) -> Execution:
+    query = select(executions).where(executions.c.id == execution_id)
+    return execution_of(unit.connection.execute(query).one())
 
 
 def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, Any]:
@@ -109,18 +105,18 @@ def claim(
     worker_id: str,
     limit: int,
     lease_seconds: float,
-    room: Mapping[str, int],
+    capacity: Mapping[str, int],
     execution_id: str | None,
     bodies: SnapshotCache,
 ) -> list[ClaimedRun]:
-    """Take the runs that have waited longest; ``room`` is how many more each named connector can take."""
+    """Take the runs that have waited longest; ``capacity`` is how many more each named connector can take."""
     take_back(unit, runs.c.lease_until < unit.clock(), "its worker was lost")
-    chosen = _choose(unit, limit, dict(room), execution_id)
+    chosen = _choose(unit, limit, dict(capacity), execution_id)
     if not chosen:
         return []
     moment = now_ms()
-    given = {"ids": chosen, "worker": worker_id, "moment": moment, "lease": int(lease_seconds * 1000)}
-    rows = unit.connection.execute(_claiming(unit.is_postgres), given).all()
+    values = {"ids": chosen, "worker": worker_id, "moment": moment, "lease": int(lease_seconds * 1000)}
+    rows = unit.connection.execute(_claiming(unit.is_postgres), values).all()
     for row in rows:
         unit.count(row.execution_id, queued=-1, running=1)
         unit.add_event("run.started", row.execution_id, row.id, {"attempt": row.attempt})
@@ -131,9 +127,8 @@ def claim(
 @lru_cache(maxsize=2)
 def _claiming(is_postgres: bool) -> Any:
     """The statement that claims, built once: putting it together costs more than running it."""
-    until: ColumnElement[int] = (
-        DATABASE_CLOCK if is_postgres else bindparam("moment", type_=BigInteger)
-    ) + bindparam("lease", type_=BigInteger)
+    clock = DATABASE_CLOCK if is_postgres else bindparam("moment", type_=BigInteger)
+    until: ColumnElement[int] = clock + bindparam("lease", type_=BigInteger)
     return (
         update(runs)
         .where(runs.c.id.in_(bindparam("ids", expanding=True)))
@@ -148,12 +143,12 @@ def _claiming(is_postgres: bool) -> Any:
     )
 
 
-def _choose(unit: Transaction, limit: int, room: dict[str, int], execution_id: str | None) -> list[str]:
+def _choose(unit: Transaction, limit: int, capacity: dict[str, int], execution_id: str | None) -> list[str]:
     chosen: list[str] = []
     while len(chosen) < limit:
-        wanted = limit - len(chosen)
+        free = limit - len(chosen)
         conditions: list[Any] = [WAITING]
-        if full := [connector for connector, left in room.items() if left <= 0]:
+        if full := [connector for connector, left in capacity.items() if left <= 0]:
             conditions.append(or_(runs.c.connector_id.is_(None), runs.c.connector_id.not_in(full)))
         if execution_id is not None:
             conditions.append(runs.c.execution_id == execution_id)
@@ -163,16 +158,16 @@ def _choose(unit: Transaction, limit: int, room: dict[str, int], execution_id: s
             select(runs.c.id, runs.c.connector_id)
             .where(*conditions)
             .order_by(runs.c.queued, runs.c.id)
-            .limit(wanted)
+            .limit(free)
             .with_for_update(skip_locked=True)
         ).all()
         before = len(chosen)
         for row in rows:
-            if room.get(row.connector_id, 1) > 0:
+            if capacity.get(row.connector_id, 1) > 0:
                 chosen.append(row.id)
-                if row.connector_id in room:
-                    room[row.connector_id] -= 1
-        if len(rows) < wanted or len(chosen) == before + len(rows):
+                if row.connector_id in capacity:
+                    capacity[row.connector_id] -= 1
+        if len(rows) < free or len(chosen) == before + len(rows):
             break
     return chosen
 
@@ -180,10 +175,8 @@ def _choose(unit: Transaction, limit: int, room: dict[str, int], execution_id: s
 def _claimed(
     unit: Transaction, rows: Sequence[AnyRow], worker_id: str, bodies: SnapshotCache
 ) -> list[ClaimedRun]:
-    hashes = [
-        h for row in rows for h in (row.scenario_snapshot, row.persona_snapshot, row.connector_snapshot)
-    ]
-    body = bodies.of(unit, hashes)
+    columns = ("scenario_snapshot", "persona_snapshot", "connector_snapshot")
+    body = bodies.of(unit, (getattr(row, column) for row in rows for column in columns))
     return [
         ClaimedRun(
             lease=Lease(row.id, row.attempt, worker_id),
@@ -199,31 +192,26 @@ def _claimed(
 
 def heartbeat(unit: Transaction, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
     """Keep leases for another while, and say which are still held."""
-    wanted = {lease.run_id: lease for lease in leases}
-    if not wanted:
+    by_run = {lease.run_id: lease for lease in leases}
+    if not by_run:
         return Heartbeat(frozenset(), frozenset(), frozenset())
-    mine = runs.c.worker_id.in_({lease.worker_id for lease in leases})
-    kept = unit.connection.execute(
-        update(runs)
-        .where(runs.c.id.in_(wanted), mine, HELD)
-        .values(lease_until=unit.clock() + int(lease_seconds * 1000))
-        .returning(runs.c.id, runs.c.attempt, runs.c.worker_id)
-    ).all()
-    held = {row.id for row in kept if _same(row, wanted)}
-    others = wanted.keys() - held
-    cancelled: set[str] = set()
-    if others:
-        found = unit.connection.execute(
-            select(runs.c.id, runs.c.attempt, runs.c.worker_id).where(
-                runs.c.id.in_(others), runs.c.status == "cancelled"
-            )
+
+    def same(rows: Iterable[AnyRow]) -> frozenset[str]:
+        return frozenset(
+            row.id for row in rows if by_run[row.id] == Lease(row.id, row.attempt, row.worker_id)
         )
-        cancelled = {row.id for row in found if _same(row, wanted)}
-    return Heartbeat(frozenset(held), frozenset(cancelled), frozenset(others - cancelled))
 
-
-def _same(row: AnyRow, wanted: Mapping[str, Lease]) -> bool:
-    return wanted[row.id] == Lease(row.id, row.attempt, row.worker_id)
+    lease_columns = (runs.c.id, runs.c.attempt, runs.c.worker_id)
+    mine = runs.c.worker_id.in_({lease.worker_id for lease in leases})
+    extend = update(runs).where(runs.c.id.in_(by_run), mine, HELD)
+    extend = extend.values(lease_until=unit.clock() + int(lease_seconds * 1000)).returning(*lease_columns)
+    held = same(unit.connection.execute(extend).all())
+    others = by_run.keys() - held
+    cancelled: frozenset[str] = frozenset()
+    if others:
+        query = select(*lease_columns).where(runs.c.id.in_(others), runs.c.status == "cancelled")
+        cancelled = same(unit.connection.execute(query))
+    return Heartbeat(held, cancelled, frozenset(others - cancelled))
 
 
 def release(unit: Transaction, leases: Collection[Lease]) -> int:

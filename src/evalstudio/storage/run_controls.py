@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from sqlalchemy import ColumnElement, delete, or_, select, union_all, update
 
+from .contract import COUNT_OF
 from .errors import InUse, NotFound
 from .rows import AnyRow
 from .schema import (
+    COUNTED,
+    VERDICT,
     evaluations,
     events,
     executions,
@@ -21,9 +25,11 @@ from .schema import (
     snapshots,
     turns,
 )
-from .transaction import COUNTED, Transaction, now_ms
+from .transaction import Transaction, now_ms
 
 BATCH = 1000
+DELETE_BATCH = 500
+_DAY = 86_400_000
 
 
 def which_runs(execution_id: str | None, run_ids: Sequence[str] | None) -> ColumnElement[bool]:
@@ -37,15 +43,15 @@ def begin_cancelling(unit: Transaction, execution_id: str) -> None:
     unit.connection.execute(update(executions).where(executions.c.id == execution_id).values(cancelling=True))
 
 
+def _some_locked(unit: Transaction, which: ColumnElement[bool], *statuses: str) -> Sequence[AnyRow]:
+    query = select(runs.c.id, runs.c.execution_id, runs.c.status, runs.c.attempt)
+    query = query.where(which, runs.c.status.in_(statuses)).order_by(runs.c.id).limit(BATCH)
+    return unit.connection.execute(query.with_for_update()).all()
+
+
 def cancel_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     """Cancel runs that wait or run. A worker learns of it from its next heartbeat or write."""
-    rows = unit.connection.execute(
-        select(runs.c.id, runs.c.execution_id, runs.c.status)
-        .where(which, runs.c.status.in_(("queued", "running")))
-        .order_by(runs.c.id)
-        .limit(BATCH)
-        .with_for_update()
-    ).all()
+    rows = _some_locked(unit, which, "queued", "running")
     if not rows:
         return 0
     moment = now_ms()
@@ -63,20 +69,12 @@ def cancel_some(unit: Transaction, which: ColumnElement[bool]) -> int:
 
 def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     """Queue errored runs again under the next attempt; no others."""
-    rows = unit.connection.execute(
-        select(runs.c.id, runs.c.execution_id, runs.c.attempt)
-        .where(which, runs.c.status == "error")
-        .order_by(runs.c.id)
-        .limit(BATCH)
-        .with_for_update()
-    ).all()
+    rows = _some_locked(unit, which, "error")
     if not rows:
         return 0
     moment = now_ms()
-    forgotten = ("outcome", "fault", "score", "overall_score", "asserted", "reason", "error", "latency_ms")
-    reset = dict.fromkeys(
-        (*forgotten, "total_tokens", "thread_id", "worker_id", "lease_until", "started", "completed")
-    )
+    measured = (*VERDICT, "error", "latency_ms", "total_tokens", "thread_id")
+    reset = dict.fromkeys((*measured, "worker_id", "lease_until", "started", "completed"))
     unit.connection.execute(
         update(runs)
         .where(runs.c.id.in_([row.id for row in rows]))
@@ -91,9 +89,8 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
         )
     )
     for row in rows:
-        unit.add_event(
-            "run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": "retried"}
-        )
+        body = {"attempt": row.attempt + 1, "reason": "retried"}
+        unit.add_event("run.queued", row.execution_id, row.id, body)
     affected = Counter(row.execution_id for row in rows)
     for execution_id, number in affected.items():
         unit.count(execution_id, errored=-number, queued=number)
@@ -102,21 +99,12 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     return len(rows)
 
 
-DELETE_BATCH = 500
-_DAY = 86_400_000
-_COUNT_OF = {"pass": "passed", "fail": "failed", "error": "errored"}
-
-
-def hide_execution(unit: Transaction, wanted: str) -> None:
+def hide_execution(unit: Transaction, execution_id: str) -> None:
     """The first step: nobody sees or works on it any more."""
-    changed = unit.connection.execute(
-        update(executions)
-        .where(executions.c.id == wanted)
-        .values(deleting=True, cancelling=True)
-        .returning(executions.c.id)
-    )
-    if changed.first() is None and not unit.again:
-        raise NotFound("execution", wanted)
+    hidden = update(executions).where(executions.c.id == execution_id).values(deleting=True, cancelling=True)
+    row = unit.connection.execute(hidden.returning(executions.c.id)).first()
+    if row is None and not unit.again:
+        raise NotFound("execution", execution_id)
 
 
 def delete_runs_of(unit: Transaction, execution_id: str) -> int:
@@ -142,17 +130,13 @@ def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
     for row in rows:
         if row.status == "running":
             raise InUse(f"Run {row.id} is being worked on. Cancel it first.")
-        unit.count(row.execution_id, total=-1, **{_counted_as(row): -1})
+        counted_as = row.status if row.status in COUNTED else COUNT_OF[row.outcome]
+        unit.count(row.execution_id, total=-1, **{counted_as: -1})
         if row.outcome == "pass" and not row.asserted:
             unit.count(row.execution_id, unasserted=-1)
         unit.add_event("run.deleted", row.execution_id, row.id)
     _delete_with_rows(unit, [row.id for row in rows])
     return len(rows)
-
-
-def _counted_as(row: AnyRow) -> str:
-    status: str = row.status
-    return status if status in COUNTED else _COUNT_OF[row.outcome]
 
 
 def _delete_with_rows(unit: Transaction, ids: Sequence[str]) -> None:
@@ -179,14 +163,8 @@ def delete_evaluations(unit: Transaction, before: int) -> int:
 
 def delete_events(unit: Transaction, before: int) -> int:
     """Old events from the oldest on, up to the first that is not old."""
-    rows = unit.connection.execute(
-        select(events.c.id, events.c.at).order_by(events.c.id).limit(DELETE_BATCH * 4)
-    ).all()
-    ids: list[int] = []
-    for row in rows:
-        if row.at >= before:
-            break
-        ids.append(row.id)
+    query = select(events.c.id, events.c.at).order_by(events.c.id).limit(DELETE_BATCH * 4)
+    ids = [row.id for row in takewhile(lambda row: row.at < before, unit.connection.execute(query).all())]
     if ids:
         unit.connection.execute(delete(events).where(events.c.id <= ids[-1]))
     return len(ids)
@@ -198,6 +176,5 @@ def delete_leftovers(unit: Transaction) -> None:
     unit.connection.execute(delete(idempotency).where(idempotency.c.created < yesterday))
     columns = (runs.c.scenario_snapshot, runs.c.persona_snapshot, runs.c.connector_snapshot)
     needed = union_all(*(select(column).where(column.is_not(None)).distinct() for column in columns))
-    unit.connection.execute(
-        delete(snapshots).where(snapshots.c.used < yesterday, snapshots.c.hash.not_in(needed))
-    )
+    unused = (snapshots.c.used < yesterday, snapshots.c.hash.not_in(needed))
+    unit.connection.execute(delete(snapshots).where(*unused))

@@ -6,6 +6,7 @@ What is written here is what the migrations make; a test compares the two.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -31,19 +32,6 @@ from ..base.json_text import clean_text, json_text
 Key = BigInteger().with_variant(Integer(), "sqlite")
 
 
-class Id(TypeDecorator[str]):
-    """A short text that is looked up and ordered, byte by byte on both databases."""
-
-    impl = String
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
-        return String(collation="C") if dialect.name == "postgresql" else String()
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else clean_text(value)
-
-
 class Plain(TypeDecorator[str]):
     """Text as people and agents write it; what no database takes is replaced."""
 
@@ -52,6 +40,16 @@ class Plain(TypeDecorator[str]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else clean_text(value)
+
+
+class Id(Plain):
+    """A short text that is looked up and ordered, byte by byte on both databases."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
+        return String(collation="C") if dialect.name == "postgresql" else String()
 
 
 class Json(TypeDecorator[Any]):
@@ -74,12 +72,14 @@ def moment(name: str, **options: Any) -> Column[int]:
 
 def short_key(text: str) -> str:
     """A text short enough for any index; of a long one its beginning and a hash."""
-    return (
-        text if len(text) <= 200 else f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
-    )
+    if len(text) <= 200:
+        return text
+    return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
 HEAD = "0002"
+COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
+VERDICT = ("outcome", "fault", "score", "overall_score", "asserted", "reason")
 
 metadata = MetaData()
 
@@ -122,10 +122,7 @@ executions = Table(
     Column("status", Id, nullable=False),
     Column("cancelling", Boolean, nullable=False),
     Column("deleting", Boolean, nullable=False),
-    *(
-        Column(name, Integer, nullable=False)
-        for name in ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
-    ),
+    *(Column(name, Integer, nullable=False) for name in COUNTED),
     moment("created", nullable=False),
     moment("updated", nullable=False),
     moment("started"),
@@ -176,61 +173,30 @@ runs = Table(
     Column("case", Json),
 )
 
-WAITING, HELD, BAD = (
-    text("status = 'queued'"),
-    text("status = 'running'"),
-    text("outcome in ('fail', 'error')"),
-)
-Index("runs_by_execution", runs.c.execution_id, runs.c.id)
-Index("runs_by_eval", runs.c.eval_id, runs.c.id)
-Index("runs_by_scenario", runs.c.scenario_id, runs.c.id)
-Index("runs_by_persona", runs.c.persona_id, runs.c.id)
-Index("runs_by_connector", runs.c.connector_id, runs.c.id)
-Index(
-    "runs_waiting",
-    runs.c.queued,
-    runs.c.id,
-    runs.c.connector_id,
-    runs.c.execution_id,
-    sqlite_where=WAITING,
-    postgresql_where=WAITING,
-)
+WAITING, HELD = text("status = 'queued'"), text("status = 'running'")
+BAD = text("outcome in ('fail', 'error')")
+for owner in ("execution", "eval", "scenario", "persona", "connector"):
+    Index(f"runs_by_{owner}", runs.c[f"{owner}_id"], runs.c.id)
+_queue_order = (runs.c.queued, runs.c.id, runs.c.connector_id, runs.c.execution_id)
+Index("runs_waiting", *_queue_order, sqlite_where=WAITING, postgresql_where=WAITING)
 Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
 Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
 
 
-def _of_attempt(*columns: Column[int]) -> list[Column[Any]]:
-    return [
+def _of_attempt(name: str, *numbers: str, documents: Sequence[str]) -> Table:
+    """A table whose rows belong to one attempt at a run, told apart by further numbers."""
+    return Table(
+        name,
+        metadata,
         Column("run_id", Id, ForeignKey("runs.id"), primary_key=True),
-        Column("attempt", Integer, primary_key=True, autoincrement=False),
-        *columns,
-    ]
+        *(Column(key, Integer, primary_key=True, autoincrement=False) for key in ("attempt", *numbers)),
+        *(Column(document, Json, nullable=False) for document in documents),
+    )
 
 
-turns = Table(
-    "turns",
-    metadata,
-    *_of_attempt(Column("turn", Integer, primary_key=True, autoincrement=False)),
-    Column("body", Json, nullable=False),
-)
-
-messages = Table(
-    "messages",
-    metadata,
-    *_of_attempt(
-        Column("turn", Integer, primary_key=True, autoincrement=False),
-        Column("position", Integer, primary_key=True, autoincrement=False),
-    ),
-    Column("body", Json, nullable=False),
-)
-
-outputs = Table(
-    "outputs",
-    metadata,
-    *_of_attempt(),
-    Column("result", Json, nullable=False),
-    Column("output", Json, nullable=False),
-)
+turns = _of_attempt("turns", "turn", documents=["body"])
+messages = _of_attempt("messages", "turn", "position", documents=["body"])
+outputs = _of_attempt("outputs", documents=["result", "output"])
 
 events = Table(
     "events",

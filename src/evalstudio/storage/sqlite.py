@@ -154,8 +154,8 @@ class SqliteDatabase:
             known = _data_version(connection)
             while True:
                 await asyncio.sleep(_POLL_SECONDS)
-                if (found := _data_version(connection)) != known:
-                    known = found
+                if (version := _data_version(connection)) != known:
+                    known = version
                     self.signals.notify(work=await self._has_work(), events=True)
         finally:
             connection.close()
@@ -171,7 +171,7 @@ class SqliteDatabase:
             raise StorageError(f"{self.path}: the store is closed.")
 
     def _write_all(self) -> None:
-        """The writer thread: take what is waiting, commit it, tell those who wait for it."""
+        """The writer thread: take what is waiting, commit it, resolve the futures."""
         engine = connect(self.path, full_sync=self._full_sync)
         try:
             going = True
@@ -192,19 +192,19 @@ class SqliteDatabase:
 
     def _write_batch(self, engine: Engine, jobs: list[_Job]) -> None:
         # Whoever was cancelled while waiting no longer wants it done.
-        wanted = [job for job in jobs if not job.future.cancelled()]
-        gathered = self._commit(engine, wanted) if wanted else (False, False)
-        work, events = gathered if gathered is not None else self._one_by_one(engine, wanted)
+        pending = [job for job in jobs if not job.future.cancelled()]
+        changes = self._commit(engine, pending) if pending else (False, False)
+        work, events = changes if changes is not None else self._one_by_one(engine, pending)
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._tell, jobs, work, events)
+            self._loop.call_soon_threadsafe(self._resolve, jobs, work, events)
 
     def _one_by_one(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool]:
         """After a failed commit: each alone, so that only those fail that cannot be done."""
         work = events = False
         for job in jobs:
             job.error = None
-            found = self._commit(engine, [job]) or (False, False)
-            work, events = work or found[0], events or found[1]
+            new_work, new_events = self._commit(engine, [job]) or (False, False)
+            work, events = work or new_work, events or new_events
         return work, events
 
     def _commit(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool] | None:
@@ -230,12 +230,10 @@ class SqliteDatabase:
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.operation(unit)
-        except DBAPIError as error:
-            if not isinstance(error, IntegrityError):
+        except Exception as error:
+            if isinstance(error, DBAPIError) and not isinstance(error, IntegrityError):
                 raise
             job.error = self._readable(error)
-        except Exception as error:
-            job.error = error
         if job.error is not None:
             connection.execute("ROLLBACK TO job")
         connection.execute("RELEASE job")
@@ -247,7 +245,7 @@ class SqliteDatabase:
             return sqlite_failure(error, self.path)
         return error
 
-    def _tell(self, jobs: list[_Job], work: bool, events: bool) -> None:
+    def _resolve(self, jobs: list[_Job], work: bool, events: bool) -> None:
         for job in jobs:
             if job.future.done():
                 continue

@@ -5,42 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
-
-from sqlalchemy import ColumnElement
+from functools import wraps
+from types import CoroutineType, TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, overload
 
 from ..base.json_text import HasJson
-from ..evaluators.results import Turn
-from ..project.documents import AnyStored, DefinitionKind
-from ..project.entities import Execution, Run, RunSummary, new_id
+from ..project.documents import DefinitionKind
+from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
 from . import attempts, definitions, lists, queue, run_controls
 from . import evaluations as recorded
 from . import events as event_log
-from .contract import (
-    ClaimedRun,
-    DefinitionWrite,
-    Event,
-    Filters,
-    GroupedBy,
-    Heartbeat,
-    IdempotencyKey,
-    Lease,
-    NewRun,
-    Page,
-    Pruned,
-    RunEnding,
-    RunGroup,
-    Store,
-    Tally,
-)
+from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
 from .events import ListenTask, WakeSignals
 from .rows import SnapshotCache
 from .transaction import Transaction, known_target, now_ms
 
+P = ParamSpec("P")
 T = TypeVar("T")
-_ALL = Filters()
 _EVENTS_KEPT = timedelta(days=7)
 
 
@@ -55,13 +36,35 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-class SqlStore(Store):
+Operation = Callable[Concatenate[Transaction, P], T]
+Method = Callable[Concatenate["SqlStore", P], "CoroutineType[Any, Any, T]"]
+
+
+def _reading(operation: Operation[P, T]) -> Method[P, T]:
+    """The method that runs an operation which only reads."""
+
+    @wraps(operation)
+    async def method(store: SqlStore, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await store.database.read(lambda unit: operation(unit, *args, **kwargs))
+
+    return method
+
+
+def _writing(operation: Operation[P, T]) -> Method[P, T]:
+    """The method that runs an operation in a transaction of its own."""
+
+    @wraps(operation)
+    async def method(store: SqlStore, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await store.database.write(lambda unit: operation(unit, *args, **kwargs))
+
+    return method
+
+
+class SqlStore:
     """Everything a project keeps, in a database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._read = database.read
-        self._write = database.write
         self._bodies = SnapshotCache()
         self._work_known: dict[str, int] = {}
 
@@ -76,34 +79,39 @@ class SqlStore(Store):
     async def close(self) -> None:
         await self.database.close()
 
-    async def create(self, entity: AnyStored, *, once: IdempotencyKey | None = None) -> AnyStored:
-        return await self._write(lambda unit: definitions.create(unit, entity, once))
+    create = _writing(definitions.create)
+    update = _writing(definitions.change)
+    delete = _writing(definitions.remove)
+    apply = _writing(definitions.apply)
+    list_of = _reading(definitions.list_of)
 
-    async def update(self, entity: AnyStored, *, expected: int | None = None) -> AnyStored:
-        return await self._write(lambda unit: definitions.change(unit, entity, expected))
-
-    async def delete(self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None) -> None:
-        await self._write(lambda unit: definitions.remove(unit, kind, definition_id, expected))
-
-    async def apply(self, changes: Sequence[DefinitionWrite]) -> None:
-        await self._write(lambda unit: definitions.apply(unit, changes))
-
-    # The contract says what type each kind has.
+    @overload
+    async def get(self, kind: Literal["persona"], definition_id: str) -> StoredPersona: ...
+    @overload
+    async def get(self, kind: Literal["scenario"], definition_id: str) -> StoredScenario: ...
+    @overload
+    async def get(self, kind: Literal["connector"], definition_id: str) -> StoredConnector: ...
+    @overload
+    async def get(self, kind: Literal["eval"], definition_id: str) -> StoredEval: ...
     async def get(self, kind: DefinitionKind, definition_id: str) -> Any:
-        return await self._read(lambda unit: definitions.get(unit, kind, definition_id))
+        return await self.database.read(lambda unit: definitions.get(unit, kind, definition_id))
 
+    @overload
+    async def find(self, kind: Literal["persona"], name: str) -> StoredPersona | None: ...
+    @overload
+    async def find(self, kind: Literal["scenario"], name: str) -> StoredScenario | None: ...
+    @overload
+    async def find(self, kind: Literal["connector"], name: str) -> StoredConnector | None: ...
+    @overload
+    async def find(self, kind: Literal["eval"], name: str) -> StoredEval | None: ...
     async def find(self, kind: DefinitionKind, name: str) -> Any:
-        return await self._read(lambda unit: definitions.find(unit, kind, name))
+        return await self.database.read(lambda unit: definitions.find(unit, kind, name))
 
-    async def list_of(
-        self, kind: DefinitionKind, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
-    ) -> Page[AnyStored]:
-        return await self._read(lambda unit: definitions.list_of(unit, kind, filters, cursor, limit))
-
-    async def enqueue(
-        self, execution: Execution, runs: Sequence[NewRun], *, once: IdempotencyKey | None = None
-    ) -> Execution:
-        return await self._write(lambda unit: queue.enqueue(unit, execution, runs, once))
+    enqueue = _writing(queue.enqueue)
+    heartbeat = _writing(queue.heartbeat)
+    workers = _reading(queue.workers)
+    append_turn = _writing(attempts.append_turn)
+    finish = _writing(attempts.finish)
 
     async def claim(
         self,
@@ -111,33 +119,28 @@ class SqlStore(Store):
         limit: int,
         lease_seconds: float,
         *,
-        room: Mapping[str, int] | None = None,
+        capacity: Mapping[str, int] | None = None,
         execution_id: str | None = None,
     ) -> list[ClaimedRun]:
+        """Runs for a worker. ``capacity`` says how many more each named connector can take."""
         self._work_known[worker_id] = self.database.signals.work.count
         if limit <= 0:
             return []
-        work = partial(
-            queue.claim,
-            worker_id=worker_id,
-            limit=limit,
-            lease_seconds=lease_seconds,
-            room=room or {},
-            execution_id=execution_id,
-            bodies=self._bodies,
+        claiming = asyncio.ensure_future(
+            self.database.write(
+                lambda unit: queue.claim(
+                    unit, worker_id, limit, lease_seconds, capacity or {}, execution_id, self._bodies
+                )
+            )
         )
-        claiming = asyncio.ensure_future(self._write(work))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
-            await self._give_back(claiming)
+            # Nobody will work on what was claimed for somebody who has gone.
+            (claimed,) = await asyncio.gather(claiming, return_exceptions=True)
+            if not isinstance(claimed, BaseException):
+                await self.release([claim.lease for claim in claimed])
             raise
-
-    async def _give_back(self, claiming: asyncio.Future[list[ClaimedRun]]) -> None:
-        """Nobody will work on what was claimed for somebody who has gone."""
-        (found,) = await asyncio.gather(claiming, return_exceptions=True)
-        if not isinstance(found, BaseException):
-            await self.release([claim.lease for claim in found])
 
     async def wait_for_work(self, worker_id: str, timeout: float) -> bool:
         """Wait until work may have been queued since this worker's last claim; false when time is over."""
@@ -145,98 +148,68 @@ class SqlStore(Store):
         signal = self.database.signals.work
         return await signal.wait(self._work_known.get(worker_id, signal.count), timeout)
 
-    async def heartbeat(self, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
-        return await self._write(lambda unit: queue.heartbeat(unit, leases, lease_seconds))
-
-    async def append_turn(self, lease: Lease, turn: Turn) -> None:
-        await self._write(lambda unit: attempts.append_turn(unit, lease, turn))
-
-    async def finish(self, lease: Lease, ending: RunEnding) -> None:
-        await self._write(lambda unit: attempts.finish(unit, lease, ending))
-
     async def release(self, leases: Collection[Lease]) -> None:
         if leases:
-            await self._in_batches(lambda unit: queue.release(unit, leases))
+            await self._in_batches(queue.release, leases)
 
     async def abandon(self, worker_ids: Collection[str]) -> int:
-        return await self._in_batches(lambda unit: queue.abandon(unit, worker_ids)) if worker_ids else 0
+        return await self._in_batches(queue.abandon, worker_ids) if worker_ids else 0
 
-    async def workers(self) -> list[str]:
-        return await self._read(queue.workers)
+    execution = _reading(lists.get_execution)
+    executions = _reading(lists.list_executions)
+    run = _reading(lists.get_run)
+    runs = _reading(lists.list_runs)
+    snapshots = _reading(lists.get_snapshots)
+    tally_executions = _reading(lists.tally_executions)
+    tally = _reading(lists.tally)
+    run_groups = _reading(lists.run_groups)
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         which = run_controls.which_runs(execution_id, run_ids)
         if execution_id is not None:
             await self.execution(execution_id)
-            await self._write(lambda unit: run_controls.begin_cancelling(unit, execution_id))
-        return await self._cancel_all(which)
-
-    async def _cancel_all(self, which: ColumnElement[bool]) -> int:
-        return await self._in_batches(lambda unit: run_controls.cancel_some(unit, which))
+            await self.database.write(lambda unit: run_controls.begin_cancelling(unit, execution_id))
+        return await self._in_batches(run_controls.cancel_some, which)
 
     async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         which = run_controls.which_runs(execution_id, run_ids)
         if execution_id is not None:
             await self.execution(execution_id)
-        return await self._in_batches(lambda unit: run_controls.retry_some(unit, which))
+        return await self._in_batches(run_controls.retry_some, which)
 
-    async def execution(self, wanted: str) -> Execution:
-        return await self._read(lambda unit: lists.get_execution(unit, wanted))
-
-    async def executions(
-        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
-    ) -> Page[Execution]:
-        return await self._read(lambda unit: lists.list_executions(unit, filters, cursor, limit))
-
-    async def run(self, wanted: str, *, attempt: int | None = None) -> Run:
-        return await self._read(lambda unit: lists.get_run(unit, wanted, attempt))
-
-    async def runs(
-        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
-    ) -> Page[RunSummary]:
-        return await self._read(lambda unit: lists.list_runs(unit, filters, cursor, limit))
-
-    async def snapshots(self, run_id: str) -> Mapping[str, Mapping[str, Any] | None]:
-        return await self._read(lambda unit: lists.get_snapshots(unit, run_id, SnapshotCache()))
-
-    async def delete_execution(self, wanted: str) -> int:
+    async def delete_execution(self, execution_id: str) -> int:
         """Delete an execution with all that belongs to it; it is out of sight at once."""
-        await self._write(lambda unit: run_controls.hide_execution(unit, wanted))
-        await self._cancel_all(run_controls.which_runs(wanted, None))
-        return await self._in_batches(lambda unit: run_controls.delete_runs_of(unit, wanted))
+        await self.database.write(lambda unit: run_controls.hide_execution(unit, execution_id))
+        await self._in_batches(run_controls.cancel_some, run_controls.which_runs(execution_id, None))
+        return await self._in_batches(run_controls.delete_runs_of, execution_id)
+
+    _delete_runs = _writing(run_controls.delete_runs)
 
     async def delete_runs(self, run_ids: Sequence[str]) -> int:
-        deleted = 0
-        for start in range(0, len(run_ids), run_controls.DELETE_BATCH):
-            batch = run_ids[start : start + run_controls.DELETE_BATCH]
-            deleted += await self._write(partial(run_controls.delete_runs, run_ids=batch))
-        return deleted
+        size = run_controls.DELETE_BATCH
+        starts = range(0, len(run_ids), size)
+        return sum([await self._delete_runs(run_ids[start : start + size]) for start in starts])
 
     async def prune(self, keep: timedelta) -> Pruned:
         """Delete what ended longer ago than this, and what nothing refers to any more."""
         before = now_ms() - keep // timedelta(milliseconds=1)
-        old = await self._read(lambda unit: run_controls.old_executions(unit, before))
-        runs = sum([await self.delete_execution(wanted) for wanted in old])
-        evaluations = await self._in_batches(lambda unit: run_controls.delete_evaluations(unit, before))
+        old = await self.database.read(lambda unit: run_controls.old_executions(unit, before))
+        runs = sum([await self.delete_execution(execution_id) for execution_id in old])
+        evaluations = await self._in_batches(run_controls.delete_evaluations, before)
         stale = max(before, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
-        events = await self._in_batches(lambda unit: run_controls.delete_events(unit, stale))
-        await self._write(run_controls.delete_leftovers)
+        events = await self._in_batches(run_controls.delete_events, stale)
+        await self.database.write(run_controls.delete_leftovers)
         return Pruned(len(old), runs, evaluations, events)
 
-    async def events(
-        self,
-        after_id: int = 0,
-        *,
-        execution_id: str | None = None,
-        run_id: str | None = None,
-        limit: int = 500,
-    ) -> list[Event]:
-        return await self._read(
-            lambda unit: event_log.read_events(unit, after_id, execution_id, run_id, limit)
-        )
+    async def _in_batches(self, operation: Operation[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
+        """Repeat a bounded operation until there is nothing more to do."""
+        done = 0
+        while count := await self.database.write(lambda unit: operation(unit, *args, **kwargs)):
+            done += count
+        return done
 
-    async def last_event_id(self) -> int:
-        return await self._read(event_log.last_event_id)
+    events = _reading(event_log.read_events)
+    last_event_id = _reading(event_log.last_event_id)
 
     async def wait_for_events(self, after_id: int, timeout: float) -> bool:
         """Wait until there is an event after this one; false when the time is over."""
@@ -250,6 +223,11 @@ class SqlStore(Store):
             if not await signal.wait(known, max(0.0, deadline - clock())):
                 return False
 
+    evaluation = _reading(recorded.get_evaluation)
+    evaluations = _reading(recorded.list_evaluations)
+    feedback = _reading(recorded.list_feedback)
+    made_by = _reading(known_target)
+
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
         await self.save_evaluation(result)
 
@@ -257,19 +235,7 @@ class SqlStore(Store):
         self, result: HasJson | Mapping[str, Any], *, once: IdempotencyKey | None = None
     ) -> str:
         row = recorded.evaluation_row(result)
-        return await self._write(lambda unit: recorded.keep_evaluation(unit, row, once))
-
-    async def made_by(self, once: IdempotencyKey) -> str | None:
-        """The id of what the same request made before."""
-        return await self._read(lambda unit: known_target(unit, once))
-
-    async def evaluation(self, wanted: str) -> dict[str, Any]:
-        return await self._read(lambda unit: recorded.get_evaluation(unit, wanted))
-
-    async def evaluations(
-        self, filters: Filters = _ALL, *, cursor: str | None = None, limit: int = 50
-    ) -> Page[dict[str, Any]]:
-        return await self._read(lambda unit: recorded.list_evaluations(unit, filters, cursor, limit))
+        return await self.database.write(lambda unit: recorded.keep_evaluation(unit, row, once))
 
     async def add_feedback(
         self,
@@ -280,34 +246,6 @@ class SqlStore(Store):
         once: IdempotencyKey | None = None,
     ) -> dict[str, Any]:
         identity = new_id()
-        return await self._write(
+        return await self.database.write(
             lambda unit: recorded.add_feedback(unit, identity, body, run_id, evaluation_id, once)
         )
-
-    async def feedback(
-        self,
-        *,
-        run_id: str | None = None,
-        evaluation_id: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> Page[dict[str, Any]]:
-        return await self._read(
-            lambda unit: recorded.list_feedback(unit, run_id, evaluation_id, cursor, limit)
-        )
-
-    async def tally_executions(self, filters: Filters = _ALL, *, limit: int = 50) -> list[Tally]:
-        return await self._read(lambda unit: lists.tally_executions(unit, filters, limit))
-
-    async def tally(self, by: GroupedBy, filters: Filters = _ALL) -> list[Tally]:
-        return await self._read(lambda unit: lists.tally(unit, by, filters))
-
-    async def run_groups(self, filters: Filters = _ALL) -> list[RunGroup]:
-        return await self._read(lambda unit: lists.run_groups(unit, filters))
-
-    async def _in_batches(self, operation: Callable[[Transaction], int]) -> int:
-        """Repeat a bounded operation until it finds nothing more to do."""
-        done = 0
-        while found := await self._write(operation):
-            done += found
-        return done

@@ -1,8 +1,8 @@
-"""A unit of work: what an operation sees of the database, and what it leaves to be written at its end.
+"""A transaction: what an operation sees of the database, and what it leaves to be written at its end.
 
-Operations are plain functions of a ``Unit``, run by either database in a transaction that may be shared
-by many of them. Appended rows, changed counts and events are gathered and written together at the end:
-fewer statements, and locks that everybody needs are held for the shortest time.
+Operations are plain functions of a ``Transaction``. SQLite runs many of them in one database transaction.
+Appended rows, changed counts and events are gathered and written together at the end: fewer statements, and
+locks that everybody needs are held for the shortest time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from sqlalchemy import (
     Connection,
     Table,
     bindparam,
-    case,
     cast,
     func,
     insert,
@@ -35,14 +34,12 @@ from ..base.json_text import clean_text
 from . import schema
 from .contract import IdempotencyKey
 from .errors import KeyReused, StorageError
-from .schema import idempotency
+from .schema import COUNTED, idempotency
 
-COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 CHANNEL = "evalstudio"
 _EVENTS_LOCK = 0x65766C73
 DATABASE_CLOCK = cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 _INSERT_ROWS = 5000
-
 
 _table = schema.executions.c
 _added: dict[str, Any] = {name: _table[name] + bindparam(f"plus_{name}") for name in COUNTED}
@@ -90,15 +87,11 @@ class Transaction:
         self, kind: str, execution_id: str, run_id: str | None = None, body: Mapping[str, Any] | None = None
     ) -> None:
         """An event, made visible together with the change it tells of."""
-        self.events.append(
-            {
-                "kind": kind,
-                "execution_id": execution_id,
-                "run_id": run_id,
-                "at": now_ms(),
-                "body": dict(body or {}),
-            }
-        )
+        ids = {"execution_id": execution_id, "run_id": run_id}
+        self.events.append({"kind": kind, **ids, "at": now_ms(), "body": dict(body or {})})
+
+    def has(self, table: Table, row_id: str) -> bool:
+        return self.connection.execute(select(table.c.id).where(table.c.id == row_id)).first() is not None
 
     def clock(self) -> ColumnElement[int] | int:
         """The time leases are measured by: one clock for everybody who shares the database."""
@@ -124,10 +117,9 @@ class Transaction:
         self._write_events()
 
     def _write_counts(self, execution_id: str, changes: dict[str, int]) -> None:
-        given = {f"plus_{name}": change for name, change in changes.items()}
-        row = self.connection.execute(
-            _COUNT, given | {"execution": execution_id, "updated": now_ms()}
-        ).one_or_none()
+        values: dict[str, Any] = {f"plus_{name}": change for name, change in changes.items()}
+        values |= {"execution": execution_id, "updated": now_ms()}
+        row = self.connection.execute(_COUNT, values).one_or_none()
         if row is None:
             return
         status = _status(row.total, row.queued, row.running, row.cancelled, row.cancelling)
@@ -137,29 +129,23 @@ class Transaction:
     def _write_status(self, execution_id: str, status: str) -> None:
         table, moment = schema.executions.c, now_ms()
         over = status in ("completed", "cancelled")
-        started = case((table.started.is_(None), moment), else_=table.started)
-        counts = [table[name] for name in COUNTED]
-        changed = self.connection.execute(
+        started = table.started if status == "queued" else func.coalesce(table.started, moment)
+        row = self.connection.execute(
             update(schema.executions)
             .where(table.id == execution_id)
-            .values(
-                status=status,
-                completed=moment if over else None,
-                started=table.started if status == "queued" else started,
-            )
-            .returning(*counts)
+            .values(status=status, completed=moment if over else None, started=started)
+            .returning(*(table[name] for name in COUNTED))
         ).one()
-        self.add_event(
-            f"execution.{status}", execution_id, body={"counts": dict(zip(COUNTED, changed, strict=True))}
-        )
+        counts = dict(zip(COUNTED, row, strict=True))
+        self.add_event(f"execution.{status}", execution_id, body={"counts": counts})
 
     def _write_events(self) -> None:
         if self.is_postgres and (self.events or self.new_work):
-            self._hold_events()
+            self._lock_events()
         if self.events:
             self.connection.execute(insert(schema.events), self.events)
 
-    def _hold_events(self) -> None:
+    def _lock_events(self) -> None:
         """Number events one transaction at a time, so that no smaller id appears after a larger one."""
         calls: list[ColumnElement[Any]] = [func.pg_notify(CHANNEL, "work")] if self.new_work else []
         if self.events:
@@ -179,9 +165,13 @@ def known_target(unit: Transaction, once: IdempotencyKey | None) -> str | None:
     """What the same request made before, if it was made before."""
     if once is None:
         return None
-    _take_turns(unit, once.key)
+    key = _hashed(once.key)
+    if unit.is_postgres:
+        # The same request twice at the same moment: the second looks when the first is done.
+        number = int.from_bytes(bytes.fromhex(key)[:8], signed=True)
+        unit.connection.execute(select(func.pg_advisory_xact_lock(number)))
     row = unit.connection.execute(
-        select(idempotency.c.fingerprint, idempotency.c.target).where(idempotency.c.key == _hashed(once.key))
+        select(idempotency.c.fingerprint, idempotency.c.target).where(idempotency.c.key == key)
     ).one_or_none()
     if row is None:
         return None
@@ -200,27 +190,18 @@ def remember(unit: Transaction, once: IdempotencyKey | None, target: str) -> Non
         )
 
 
-def _take_turns(unit: Transaction, key: str) -> None:
-    """The same request twice at the same moment: the second looks when the first is done."""
-    if unit.is_postgres:
-        number = int.from_bytes(bytes.fromhex(_hashed(key))[:8], signed=True)
-        unit.connection.execute(select(func.pg_advisory_xact_lock(number)))
-
-
 def _hashed(key: str) -> str:
     return hashlib.sha256(clean_text(key).encode()).hexdigest()
 
 
 _ROLLED_BACK = frozenset({"40001", "40P01"})
-
-
 _GONE = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004", "53300"})
 
 
 def sqlite_failure(error: Exception, path: Path) -> StorageError:
     """What went wrong with a SQLite file, and what to do about it."""
-    said = str(driver_error(error))
-    low = said.lower()
+    message = str(driver_error(error))
+    low = message.lower()
     if "full" in low:
         advice = "The disk is full. Nothing was damaged: free some space and carry on."
     elif "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
@@ -233,17 +214,17 @@ def sqlite_failure(error: Exception, path: Path) -> StorageError:
         advice = "The disk could not be read or written. Check the disk and its free space."
     else:
         advice = "Nothing was changed."
-    return StorageError(f"{path}: {said}. {advice}")
+    return StorageError(f"{path}: {message}. {advice}")
 
 
 def postgres_failure(error: BaseException, place: str) -> StorageError:
-    said = str(driver_error(error)).strip().splitlines()
-    shown = said[0] if said else type(error).__name__
+    lines = str(driver_error(error)).strip().splitlines()
+    message = lines[0] if lines else type(error).__name__
     if is_gone(error):
         return StorageError(
-            f"The database at {place} cannot be reached: {shown}. Check that the server runs and try again."
+            f"The database at {place} cannot be reached: {message}. Check that the server runs and try again."
         )
-    return StorageError(f"The database at {place} refused: {shown}")
+    return StorageError(f"The database at {place} refused: {message}")
 
 
 def driver_error(error: BaseException) -> BaseException:
@@ -267,12 +248,12 @@ def is_gone(error: BaseException) -> bool:
     """Whether the connection or the server went away."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
-    found = driver_error(error)
-    if isinstance(found, OSError | TimeoutError | EOFError):
+    cause = driver_error(error)
+    if isinstance(cause, OSError | EOFError) or sqlstate(error) in _GONE:
         return True
-    return sqlstate(error) in _GONE or "connection is closed" in str(found) or "was closed" in str(found)
+    return "connection is closed" in str(cause) or "was closed" in str(cause)
 
 
 def is_busy(error: BaseException) -> bool:
-    found = driver_error(error)
-    return isinstance(found, sqlite3.OperationalError) and ("locked" in str(found) or "busy" in str(found))
+    cause = driver_error(error)
+    return isinstance(cause, sqlite3.OperationalError) and ("locked" in str(cause) or "busy" in str(cause))

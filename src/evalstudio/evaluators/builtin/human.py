@@ -10,15 +10,15 @@ from pydantic import Field, ValidationError, model_validator
 
 from ...base.problems import Problem, problems_of
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
-from ..criteria import EvaluationCriteria, Excluded, Name, Score, normalize
+from ..criteria import EvaluationCriteria, Name, normalized
 from ..definition import EvaluatorConfig, define_evaluator
 
 
 class Feedback(EvaluatorConfig):
-    criterion_name: Name = Field(description="Criterion the person judged")
-    score: bool | int | float | str = Field(description="Their score, on the criterion's scale")
-    comment: str | None = Field(None, description="What they said")
-    author: str | None = Field(None, description="Who they are")
+    criterion_name: Name
+    score: bool | int | float | str
+    comment: str | None = None
+    author: str | None = None
 
 
 class Human(EvaluatorConfig):
@@ -33,8 +33,8 @@ class Human(EvaluatorConfig):
 
     @model_validator(mode="after")
     def _one_source(self) -> Human:
-        given = self.criterion_name is not None and self.score is not None
-        if given == (self.source_field is not None):
+        complete = self.criterion_name is not None and self.score is not None
+        if complete == (self.source_field is not None):
             raise ValueError("needs either criterionName and score, or sourceField")
         return self
 
@@ -48,22 +48,13 @@ def human(ctx: EvaluatorContext[Human]) -> list[EvaluationResult]:
 def _feedback(ctx: EvaluatorContext[Human]) -> list[Feedback]:
     config = ctx.config
     if config.source_field is None:
-        assert config.criterion_name is not None
-        assert config.score is not None
-        return [
-            Feedback(
-                criterion_name=config.criterion_name,
-                score=config.score,
-                comment=config.comment,
-                author=config.author,
-            )
-        ]
-    found = ctx.find(config.source_field)
-    if found is None:
+        return [Feedback.model_validate(config.model_dump(exclude={"source_field"}))]
+    value = ctx.find(config.source_field)
+    if value is None:
         return []
     try:
-        given: Any = orjson.loads(found) if isinstance(found, str) else found
-        items = cast(Sequence[Any], given) if isinstance(given, list) else [given]
+        feedback: Any = orjson.loads(value) if isinstance(value, str) else value
+        items = cast(Sequence[Any], feedback) if isinstance(feedback, list) else [feedback]
         return [Feedback.model_validate(item) for item in items]
     except ValidationError as error:
         raise _unreadable(config.source_field, problems_of(error)[0]) from None
@@ -76,20 +67,6 @@ def _unreadable(field: str, problem: Problem) -> NotAvailable:
 
 
 def _result(criterion: EvaluationCriteria | None, item: Feedback) -> EvaluationResult:
-    value = _value(item.score, criterion)
-    metadata = {} if item.author is None else {"author": item.author}
-    return EvaluationResult(
-        success=value is None or value >= 0.5,
-        value=value,
-        reason=item.comment or "",
-        metadata=metadata,
-        criterion_name=item.criterion_name,
-        score=item.score,
-    )
-
-
-def _value(score: Score, criterion: EvaluationCriteria | None) -> float | None:
-    try:
-        return None if criterion is None else normalize(score, criterion)
-    except Excluded:
-        return None
+    value = None if criterion is None else normalized(item.score, criterion)
+    holds, metadata = value is None or value >= 0.5, {} if item.author is None else {"author": item.author}
+    return EvaluationResult(holds, value, item.comment or "", metadata, item.criterion_name, item.score)

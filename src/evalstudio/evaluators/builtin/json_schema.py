@@ -16,9 +16,8 @@ from ...base.problems import path_text
 from ...base.schemas import compile_schema, problems
 from ...base.text import cut
 from ..contract import EvaluationResult, EvaluatorContext, Gate
-from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .text import ruled
+from .text import CriterionName, Graded, ruled
 
 _LONGEST_PROBLEM = 300
 
@@ -31,9 +30,7 @@ class JsonSchemaConfig(EvaluatorConfig):
         description="The JSON Schema; references must stay inside it, for nothing is ever fetched",
     )
     only_final: bool = Field(False, description="Whether only the last response of a conversation must fit")
-    criterion_name: Name | None = Field(
-        None, description="The criterion to score; without one the result stands for itself"
-    )
+    criterion_name: CriterionName = None
 
     @cached_property
     def validator(self) -> jsonschema_rs.Validator:
@@ -48,7 +45,7 @@ def _gate(config: JsonSchemaConfig | None) -> Gate:
 
 
 @define_evaluator(type="json-schema", label="JSON Schema", gate=_gate, inline=True)
-def json_schema(ctx: EvaluatorContext[JsonSchemaConfig]) -> EvaluationResult | list[EvaluationResult]:
+def json_schema(ctx: EvaluatorContext[JsonSchemaConfig]) -> Graded:
     """The response is JSON, alone or in a fenced block, and fits a schema."""
     config = ctx.config
     if config.only_final and not ctx.is_final:
@@ -56,15 +53,10 @@ def json_schema(ctx: EvaluatorContext[JsonSchemaConfig]) -> EvaluationResult | l
     try:
         value = find_json(ctx.response)
     except NotJson as error:
-        return ruled(ctx, False, str(error), criterion_name=config.criterion_name)
-    found = broken(config.validator, value)
-    return ruled(
-        ctx,
-        not found,
-        "; ".join(found) or "the JSON fits the schema",
-        criterion_name=config.criterion_name,
-        metadata={"problems": found} if found else {},
-    )
+        return ruled(ctx, False, str(error))
+    if misfits := broken(config.validator, value):
+        return ruled(ctx, False, "; ".join(misfits), problems=misfits)
+    return ruled(ctx, True, "the JSON fits the schema")
 
 
 def broken(validator: jsonschema_rs.Validator, value: Any) -> list[str]:
@@ -129,26 +121,26 @@ def find_json(text: str) -> Any:
 def fenced_blocks(text: str) -> Iterator[str]:
     """The insides of the fenced blocks that are marked as JSON or not marked at all."""
     block: list[str] | None = None
-    wanted = False
+    is_json = False
     for line in text.split("\n"):
         if block is None:
             _, fence, opened = line.partition(_FENCE)
             if not fence:
                 continue
-            wanted, line = _open(opened)
+            is_json, line = _open(opened)
             block = []
         inside, closed = _close(line)
         block.append(inside)
         if closed:
-            if wanted:
+            if is_json:
                 yield "\n".join(block)
             block = None
-    if block is not None and wanted:
+    if block is not None and is_json:
         yield "\n".join(block)
 
 
 def _open(opened: str) -> tuple[bool, str]:
-    """Whether a block is wanted by what follows its fence, and what of that belongs to the block."""
+    """Whether a block may be JSON by what follows its fence, and what of that belongs to the block."""
     opened = opened.lstrip("` \t")
     match = _FENCE_LANGUAGE.match(opened)
     language = match[0].lower() if match else ""

@@ -10,10 +10,10 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from ...messages import as_text
-from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
+from ..contract import EvaluatorContext, NotAvailable
 from ..criteria import named
 from ..definition import define_evaluator
-from .text import TextConfig, comparable, contains, graded
+from .text import Graded, TextConfig, comparable, contains, graded
 
 _SEPARATORS = re.compile(r"[,;，；、،؛\r\n\v\f\x85\u2028\u2029]")
 _MOST_LISTED = 10
@@ -52,42 +52,34 @@ class KeywordCoverageConfig(TextConfig):
 
     def folded(self, keywords: Iterable[str]) -> dict[str, str]:
         """Each different keyword in the form to look for, with its first spelling."""
-        found: dict[str, str] = {}
+        forms: dict[str, str] = {}
         for keyword in keywords:
-            found.setdefault(self.fold(keyword), keyword)
-        return found
+            forms.setdefault(self.fold(keyword), keyword)
+        return forms
 
 
 @define_evaluator(type="keyword-coverage", gate="finally", inline=True)
-def keyword_coverage(
-    ctx: EvaluatorContext[KeywordCoverageConfig],
-) -> EvaluationResult | list[EvaluationResult]:
+def keyword_coverage(ctx: EvaluatorContext[KeywordCoverageConfig]) -> Graded:
     """The response mentions enough of the expected keywords."""
     config = ctx.config
     text = config.fold(ctx.need_text(config.source_field))
     path = config.keywords_source_field
-    wanted = config.expected if config.expected_keywords else config.folded(_keywords_at(ctx, path or ""))
-    found: list[str] = []
+    expected = config.expected if config.expected_keywords else config.folded(_keywords_at(ctx, path or ""))
+    present: list[str] = []
     missing: list[str] = []
-    for form, keyword in wanted.items():
-        (found if contains(text, form, whole_word=config.match_whole_word) else missing).append(keyword)
-    return graded(
-        ctx,
-        len(found) / len(wanted),
-        _reason(found, missing),
-        threshold=config.threshold,
-        criterion_name=config.criterion_name,
-        metadata={"foundKeywords": found, "missingKeywords": missing},
-    )
+    for form, keyword in expected.items():
+        (present if contains(text, form, whole_word=config.match_whole_word) else missing).append(keyword)
+    share, reason = len(present) / len(expected), _reason(present, missing)
+    return graded(ctx, share, reason, foundKeywords=present, missingKeywords=missing)
 
 
 def _keywords_at(ctx: EvaluatorContext[KeywordCoverageConfig], path: str) -> list[str]:
     value: Any = ctx.find(path)
     if isinstance(value, list | tuple):
-        given = [item for item in cast(Sequence[Any], value) if isinstance(item, str)]
+        texts = [item for item in cast(Sequence[Any], value) if isinstance(item, str)]
     else:
-        given = split_keywords(as_text(value) or "")
-    keywords = [keyword.strip() for keyword in given if not keyword.isspace() and keyword]
+        texts = split_keywords(as_text(value) or "")
+    keywords = [text.strip() for text in texts if text.strip()]
     if not keywords:
         raise NotAvailable(f'no keywords at "{path}"')
     return keywords
@@ -98,9 +90,9 @@ def split_keywords(text: str) -> list[str]:
     return _SEPARATORS.split(text) if _SEPARATORS.search(text) else text.split()
 
 
-def _reason(found: Sequence[str], missing: Sequence[str]) -> str:
-    total = len(found) + len(missing)
-    reason = f"{len(found)} of {total} keyword{'s' if total > 1 else ''} found"
+def _reason(present: Sequence[str], missing: Sequence[str]) -> str:
+    total = len(present) + len(missing)
+    reason = f"{len(present)} of {total} keyword{'s' if total > 1 else ''} found"
     if not missing:
         return reason
     more = len(missing) - _MOST_LISTED

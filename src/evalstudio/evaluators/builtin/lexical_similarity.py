@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..contract import EvaluationResult, EvaluatorContext
+from ..contract import EvaluatorContext
 from ..definition import define_evaluator
-from .text import TextConfig, comparable, graded
+from .text import Graded, TextConfig, comparable, graded
 
 # The time of the other algorithms grows with the product of the lengths.
 LONGEST_TEXT = 50_000
@@ -32,22 +32,12 @@ class LexicalSimilarityConfig(TextConfig):
 
 
 @define_evaluator(type="lexical-similarity", gate="finally", inline=True)
-def lexical_similarity(
-    ctx: EvaluatorContext[LexicalSimilarityConfig],
-) -> EvaluationResult | list[EvaluationResult]:
+def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
-    config = ctx.config
-    similarity = _similarity(
-        config.algorithm, _read(ctx, config.source_field), _read(ctx, config.reference_field)
-    )
-    return graded(
-        ctx,
-        similarity,
-        f"{config.algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}",
-        threshold=config.threshold,
-        criterion_name=config.criterion_name,
-        metadata={"algorithm": config.algorithm, "similarity": similarity},
-    )
+    config, algorithm = ctx.config, ctx.config.algorithm
+    similarity = _similarity(algorithm, _read(ctx, config.source_field), _read(ctx, config.reference_field))
+    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}"
+    return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 
 def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from ...base.paths import MISSING
-from ...messages import TokensUsage, ToolCall, tool_calls_of
-from ..contract import EvaluationResult, EvaluatorContext, Invocation, NotAvailable
+from ...messages import tool_calls_of
+from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..definition import EvaluatorConfig, define_evaluator
 from .text import nfc
 
@@ -19,15 +18,6 @@ def latency_of(ctx: EvaluatorContext[Any]) -> float | None:
     invocation = ctx.last_invocation
     invoked = bool(invocation.messages) and ctx.facts.given_response is MISSING
     return invocation.latency_ms if invocation.latency_ms > 0 or invoked else None
-
-
-def tokens_of(invocations: Sequence[Invocation]) -> list[TokensUsage]:
-    """The token usage of the invocations that reported one."""
-    return [invocation.tokens_usage for invocation in invocations if invocation.tokens_usage is not None]
-
-
-def calls_of(invocations: Sequence[Invocation]) -> list[ToolCall]:
-    return [call for invocation in invocations for call in tool_calls_of(invocation.messages)]
 
 
 def budgeted(holds: bool, spent: str, allowed: str, **metadata: Any) -> EvaluationResult:
@@ -51,12 +41,12 @@ def milliseconds(number: float) -> str:
     return f"{number:,.2f}".rstrip("0").removesuffix(".") + " ms"
 
 
-class LatencyConfig(EvaluatorConfig):
+class NoConfig(EvaluatorConfig):
     """Nothing to set."""
 
 
 @define_evaluator(type="latency", kind="metric", reduce="max", auto=True, inline=True)
-def latency(ctx: EvaluatorContext[LatencyConfig]) -> EvaluationResult:
+def latency(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The time the agent takes to answer, in milliseconds."""
     spent = latency_of(ctx)
     if spent is None:
@@ -122,7 +112,7 @@ def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
     """The agent uses no more tokens than allowed."""
     config = ctx.config
     invocations = [ctx.last_invocation] if config.scope == "turn" else ctx.invocations
-    usages = tokens_of(invocations)
+    usages = [used.tokens_usage for used in invocations if used.tokens_usage is not None]
     if not usages:
         raise NotAvailable("the agent reported no token usage, so there is nothing to hold against maxTokens")
     spent = sum(usage.total_tokens for usage in usages)
@@ -136,16 +126,12 @@ def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
     return result
 
 
-class ToolCallCountConfig(EvaluatorConfig):
-    """Nothing to set."""
-
-
 @define_evaluator(type="tool-call-count", kind="metric", reduce="sum", inline=True)
-def tool_call_count(ctx: EvaluatorContext[ToolCallCountConfig]) -> EvaluationResult:
+def tool_call_count(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The number of tool calls the agent makes."""
     if not ctx.last_invocation.messages:
         return unmeasured("no messages of the agent to count tool calls in", toolCallCount=0, toolNames=[])
-    names = [call.name for call in calls_of([ctx.last_invocation])]
+    names = [call.name for call in ctx.tool_calls]
     listed = f": {', '.join(dict.fromkeys(names))}" if names else ""
     reason = counted(len(names), "tool call") + listed
     return EvaluationResult.measured(len(names), reason, toolCallCount=len(names), toolNames=names)
@@ -161,14 +147,9 @@ class ToolCallBudgetConfig(EvaluatorConfig):
 def tool_call_budget(ctx: EvaluatorContext[ToolCallBudgetConfig]) -> EvaluationResult:
     """The agent makes no more tool calls than allowed."""
     allowed = ctx.config.max_calls
-    calls = len(calls_of(ctx.invocations))
-    return budgeted(
-        calls <= allowed,
-        counted(calls, "tool call"),
-        counted(allowed, "tool call"),
-        toolCallCount=calls,
-        maxCalls=allowed,
-    )
+    calls = sum(len(tool_calls_of(invocation.messages)) for invocation in ctx.invocations)
+    spent, limit = counted(calls, "tool call"), counted(allowed, "tool call")
+    return budgeted(calls <= allowed, spent, limit, toolCallCount=calls, maxCalls=allowed)
 
 
 class ResponseLengthConfig(EvaluatorConfig):
@@ -181,15 +162,10 @@ class ResponseLengthConfig(EvaluatorConfig):
 def response_length(ctx: EvaluatorContext[ResponseLengthConfig]) -> EvaluationResult:
     """The length of the agent's answer, in characters or words."""
     unit = ctx.config.unit
-    text = _answer(ctx)
-    if text is None:
+    text = ctx.text()
+    # An agent that answered without words has said an empty text.
+    answered = ctx.facts.given_response is not MISSING or ctx.last_invocation.messages
+    if text is None or not (text or answered):
         return unmeasured("there is no text of the agent to measure", unit=unit)
     length = len(nfc(text)) if unit == "characters" else len(text.split())
     return EvaluationResult.measured(length, counted(length, unit.removesuffix("s")), unit=unit)
-
-
-def _answer(ctx: EvaluatorContext[ResponseLengthConfig]) -> str | None:
-    """The text of the answer; an agent that answered without words has said an empty text."""
-    text = ctx.text()
-    answered = ctx.facts.given_response is not MISSING or ctx.last_invocation.messages
-    return text if text or answered else None

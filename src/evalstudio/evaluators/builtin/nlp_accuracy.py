@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from pydantic import AliasChoices, Field, field_validator
 
-from ..contract import Embedder, EvaluationResult, EvaluatorContext, NotAvailable
+from ..contract import Embedder, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .text import graded
+from .text import Graded, graded
 
 
 class NlpAccuracy(EvaluatorConfig):
@@ -43,21 +43,15 @@ class NlpAccuracy(EvaluatorConfig):
 
 
 @define_evaluator(type="nlp-accuracy", label="NLP Accuracy", gate="finally", cost="embedding")
-async def nlp_accuracy(ctx: EvaluatorContext[NlpAccuracy]) -> EvaluationResult | list[EvaluationResult]:
+async def nlp_accuracy(ctx: EvaluatorContext[NlpAccuracy]) -> Graded:
     """The response means the same as the reference."""
     config = ctx.config
     if config.criterion_name is not None and ctx.criterion(config.criterion_name) is None:
         return []
     texts = [_text(ctx, field) for field in (config.source_field, config.reference_field)]
     similarity = 1.0 if texts[0] == texts[1] else await _similarity(ctx, texts)
-    return graded(
-        ctx,
-        similarity,
-        f"similarity {similarity:.3f}, {config.threshold:g} needed",
-        threshold=config.threshold,
-        criterion_name=config.criterion_name,
-        metadata={"similarity": similarity},
-    )
+    reason = f"similarity {similarity:.3f}, {config.threshold:g} needed"
+    return graded(ctx, similarity, reason, similarity=similarity)
 
 
 def _text(ctx: EvaluatorContext[NlpAccuracy], field: str) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 from pydantic import Field
 
 from ...base.text import cut
-from ..contract import EvaluationResult, EvaluatorContext, Gate
-from ..criteria import Name
+from ..contract import EvaluatorContext, Gate
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import Pattern, compile_pattern
-from .text import ruled
+from .text import CriterionName, Graded, ruled
 
 _LONGEST_QUOTE = 200
 
@@ -27,9 +26,7 @@ class RegexConfig(EvaluatorConfig):
         "", description="i ignores case, m lets ^ and $ match at lines, s lets . match newlines"
     )
     must_match: bool = Field(True, description="Whether the pattern must match; false means it must not")
-    criterion_name: Name | None = Field(
-        None, description="The criterion to score; without one the result stands for itself"
-    )
+    criterion_name: CriterionName = None
 
     @cached_property
     def compiled(self) -> Pattern:
@@ -43,26 +40,18 @@ def _gate(config: RegexConfig | None) -> Gate:
     return "eventually" if config is None or config.must_match else "always"
 
 
-def _inline(config: RegexConfig) -> bool:
-    return config.compiled.linear
-
-
-@define_evaluator(type="regex", label="Regex Match", gate=_gate, inline=_inline)
-def regex(ctx: EvaluatorContext[RegexConfig]) -> EvaluationResult | list[EvaluationResult]:
+@define_evaluator(type="regex", label="Regex Match", gate=_gate, inline=lambda config: config.compiled.linear)
+def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     """The response matches a pattern, or does not when it must not."""
     config = ctx.config
-    found = config.compiled.find(ctx.response)
+    match = config.compiled.find(ctx.response)
+    metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
     return ruled(
-        ctx,
-        (found is not None) == config.must_match,
-        match_reason(config.compiled, found),
-        criterion_name=config.criterion_name,
-        metadata={} if found is None else {"match": cut(found, _LONGEST_QUOTE)},
+        ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata
     )
 
 
-def match_reason(pattern: Pattern, found: str | None) -> str:
+def match_reason(pattern: Pattern, match: str | None) -> str:
     """What was found, for a reader."""
-    if found is None:
-        return f"no match for /{cut(pattern.source, _LONGEST_QUOTE)}/"
-    return f"/{cut(pattern.source, _LONGEST_QUOTE)}/ matches {cut(found, _LONGEST_QUOTE)!r}"
+    source = f"/{cut(pattern.source, _LONGEST_QUOTE)}/"
+    return f"no match for {source}" if match is None else f"{source} matches {cut(match, _LONGEST_QUOTE)!r}"

@@ -13,9 +13,9 @@ from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import Pattern, compile_pattern
 from .json_schema import NotJson, read_json
 from .regex import match_reason
-from .text import TextConfig, comparable, errored, nfc, ruled
+from .text import TextConfig, as_list, comparable, errored, nfc, ruled
 
-Finding = tuple[bool, str]
+Outcome = tuple[bool, str]
 
 
 def _not_blank(word: str) -> str:
@@ -46,9 +46,9 @@ class RegexRule(EvaluatorConfig):
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
 
-    def check(self, text: str) -> Finding:
-        found = self.compiled.find(text)
-        return (found is not None) == (self.expected_outcome == "match"), match_reason(self.compiled, found)
+    def check(self, text: str) -> Outcome:
+        match = self.compiled.find(text)
+        return (match is not None) == (self.expected_outcome == "match"), match_reason(self.compiled, match)
 
 
 class _Bounded(EvaluatorConfig):
@@ -65,7 +65,7 @@ class _Bounded(EvaluatorConfig):
             raise ValueError(f"min {self.min} is greater than max {self.max}")
         return self
 
-    def within(self, number: int, what: str) -> Finding:
+    def within(self, number: int, what: str) -> Outcome:
         if self.min is not None and number < self.min:
             return False, f"{number} {what}, fewer than {self.min}"
         if self.max is not None and number > self.max:
@@ -78,7 +78,7 @@ class LengthRule(_Bounded):
 
     type: Literal["length"] = Field(description="The number of characters")
 
-    def check(self, text: str) -> Finding:
+    def check(self, text: str) -> Outcome:
         return self.within(len(nfc(text)), "characters")
 
 
@@ -100,17 +100,14 @@ class IncludesRule(_Words):
         "all", description="Whether all, any or none of them must be there"
     )
 
-    def check(self, text: str) -> Finding:
+    def check(self, text: str) -> Outcome:
         folded = self.fold(text)
-        found = [word for word in self.keywords if self.fold(word) in folded]
-        missing = [word for word in self.keywords if word not in found]
-        match self.expected_outcome:
-            case "all":
-                return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
-            case "any":
-                return bool(found), f"found: {_listed(found)}" if found else "no keyword found"
-            case "none":
-                return not found, f"found: {_listed(found)}" if found else "no keyword found"
+        present = [word for word in self.keywords if self.fold(word) in folded]
+        if self.expected_outcome == "all":
+            missing = [word for word in self.keywords if word not in present]
+            return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
+        reason = f"found: {_listed(present)}" if present else "no keyword found"
+        return bool(present) == (self.expected_outcome == "any"), reason
 
 
 class KeywordCountRule(_Words, _Bounded):
@@ -121,7 +118,7 @@ class KeywordCountRule(_Words, _Bounded):
         min_length=1, description="The words or phrases to count, all of them together"
     )
 
-    def check(self, text: str) -> Finding:
+    def check(self, text: str) -> Outcome:
         folded = self.fold(text)
         forms = {self.fold(word) for word in self.keywords}
         return self.within(sum(folded.count(form) for form in forms), "keyword occurrences")
@@ -132,7 +129,7 @@ class JsonParseRule(EvaluatorConfig):
 
     type: Literal["json_parse"] = Field(description="The text is JSON")
 
-    def check(self, text: str) -> Finding:
+    def check(self, text: str) -> Outcome:
         try:
             read_json(text)
         except NotJson as error:
@@ -146,7 +143,7 @@ Check = Annotated[
 
 
 class Rule(TextConfig):
-    """A check, the text it looks at, and the criterion it speaks to."""
+    """A check, the text it looks at, and the criterion it scores."""
 
     config: Check = Field(description="What to check")
 
@@ -156,9 +153,9 @@ class Rule(TextConfig):
         """Accept a rule whose check is written beside its other fields."""
         if not isinstance(value, Mapping) or "config" in value:
             return cast(object, value)
-        given = dict(cast(Mapping[str, Any], value))
-        around = {key: given.pop(key) for key in _AROUND if key in given}
-        return {**around, "config": given}
+        check = dict(cast(Mapping[str, Any], value))
+        around = {key: check.pop(key) for key in _AROUND if key in check}
+        return {**around, "config": check}
 
 
 _AROUND = ("criterionName", "criterion_name", "sourceField", "sourceTextField", "source_field")
@@ -177,10 +174,7 @@ def _inline(config: RuleBasedConfig) -> bool:
 @define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline)
 def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
     """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
-    results: list[EvaluationResult] = []
-    for rule in ctx.config.rules:
-        results += _apply(ctx, rule)
-    return results
+    return [result for rule in ctx.config.rules for result in _apply(ctx, rule)]
 
 
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
@@ -188,9 +182,8 @@ def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[Evaluatio
     try:
         holds, reason = rule.config.check(ctx.need_text(rule.source_field))
     except Exception as error:
-        return [errored(error, criterion_name=rule.criterion_name, metadata=metadata)]
-    result = ruled(ctx, holds, reason, criterion_name=rule.criterion_name, metadata=metadata)
-    return result if isinstance(result, list) else [result]
+        return [errored(error, rule.criterion_name, **metadata)]
+    return as_list(ruled(ctx, holds, reason, rule, **metadata))
 
 
 def _listed(words: list[str], most: int = 10) -> str:

@@ -16,7 +16,7 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Score, on_scale
 from ..definition import define_evaluator
 from .measurements import counted
-from .text import TextConfig, nfc, visible
+from .text import Graded, TextConfig, nfc, visible
 
 Category = Literal["positive", "neutral", "negative"]
 
@@ -48,16 +48,15 @@ class SentimentConfig(TextConfig):
 
 
 @define_evaluator(type="sentiment", kind="metric", inline=True)
-def sentiment(ctx: EvaluatorContext[SentimentConfig]) -> EvaluationResult | list[EvaluationResult]:
+def sentiment(ctx: EvaluatorContext[SentimentConfig]) -> Graded:
     """How positive or negative the response sounds."""
     config = ctx.config
     mood = sentiment_score(ctx.need_text(config.source_field))
     category = config.category(mood.comparative)
-    result = EvaluationResult.measured(
-        _value(config, mood),
-        f"{category}: {mood.raw:+d} over {counted(mood.tokens, 'word')}",
-        **_metadata(config, mood, category),
-    )
+    values = {"rawScore": mood.raw, "category": mood.comparative, "comparativeNormalized": mood.normalized}
+    reason = f"{category}: {mood.raw:+d} over {counted(mood.tokens, 'word')}"
+    metadata = _metadata(config, mood, category)
+    result = EvaluationResult.measured(values[config.output_type], reason, **metadata)
     if config.criterion_name is None:
         return result
     criterion = ctx.criterion(config.criterion_name)
@@ -67,16 +66,6 @@ def sentiment(ctx: EvaluatorContext[SentimentConfig]) -> EvaluationResult | list
     result.criterion_name = config.criterion_name
     result.score = scores.get(config.output_type, on_scale(mood.normalized, criterion))
     return result
-
-
-def _value(config: SentimentConfig, mood: SentimentScore) -> float:
-    match config.output_type:
-        case "rawScore":
-            return mood.raw
-        case "category":
-            return mood.comparative
-        case "comparativeNormalized":
-            return mood.normalized
 
 
 def _metadata(config: SentimentConfig, mood: SentimentScore, category: Category) -> dict[str, Any]:
@@ -163,14 +152,14 @@ class _Spacing(dict[int, str]):
     def __missing__(self, code: int) -> str:
         char = chr(code)
         if code in _SKIN_TONES:
-            found = ""
+            spaced = ""
         elif any(code in block for block in _EMOJI_BLOCKS):
-            found = f" {char} "
+            spaced = f" {char} "
         else:
-            found = char if unicodedata.category(char)[0] in "LMN" else " "
+            spaced = char if unicodedata.category(char)[0] in "LMN" else " "
         if len(self) < _MOST_REMEMBERED:
-            self[code] = found
-        return found
+            self[code] = spaced
+        return spaced
 
 
 _spacing = _Spacing({ord(mark): "'" for mark in "'’‘ʼ＇"} | {ord(mark): "-" for mark in "-‐‑"})
@@ -178,7 +167,7 @@ _spacing = _Spacing({ord(mark): "'" for mark in "'’‘ʼ＇"} | {ord(mark): "-
 
 @cache
 def _lexicon() -> dict[str, int]:
-    """The scores of single words and emoji. Phrases are left out: their words and negators speak for them."""
+    """The scores of single words and emoji. Phrases are left out: their words and negators count."""
     package = find_spec("afinn")
     if package is None or not package.submodule_search_locations:
         raise NotAvailable('the AFINN word list is missing; install it with "pip install afinn"')

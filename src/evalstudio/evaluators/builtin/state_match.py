@@ -9,10 +9,9 @@ from pydantic import Field
 from ...base.differences import Difference, Match, first_difference
 from ...base.paths import PathText, follow, read_path
 from ...base.problems import path_text
-from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
-from ..criteria import Name
+from ..contract import EvaluatorContext, NotAvailable
 from ..definition import EvaluatorConfig, define_evaluator
-from .text import ruled
+from .text import CriterionName, Graded, ruled
 
 
 class StateMatchConfig(EvaluatorConfig):
@@ -25,27 +24,24 @@ class StateMatchConfig(EvaluatorConfig):
     path: PathText = Field(
         "", description='Where in the state to look, such as "bookings[0]"; empty for all of it'
     )
-    criterion_name: Name | None = Field(
-        None, description="The criterion to score; without one the result stands for itself"
-    )
+    criterion_name: CriterionName = None
 
 
 @define_evaluator(type="state-match", gate="finally", inline=True)
-def state_match(ctx: EvaluatorContext[StateMatchConfig]) -> EvaluationResult | list[EvaluationResult]:
+def state_match(ctx: EvaluatorContext[StateMatchConfig]) -> Graded:
     """The agent's end state is the expected one."""
     config = ctx.config
     actual = follow(_state(ctx), read_path(config.path))
     difference = first_difference(config.expected, actual, config.match)
     reason = _reason(config.path, difference) if difference else "the state is as expected"
-    return ruled(ctx, difference is None, reason, criterion_name=config.criterion_name)
+    return ruled(ctx, difference is None, reason)
 
 
 def _state(ctx: EvaluatorContext[Any]) -> Any:
     state = ctx.state if ctx.state is not None else ctx.context.get("state")
     if state is None:
-        raise NotAvailable(
-            "there is no end state to compare: the connector has no state() and the context no state"
-        )
+        reason = "the connector has no state() and the context no state"
+        raise NotAvailable(f"there is no end state to compare: {reason}")
     return state
 
 

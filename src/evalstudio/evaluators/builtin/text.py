@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
@@ -21,12 +21,16 @@ _INVISIBLE = re.compile(
 )
 
 
-class TextConfig(EvaluatorConfig):
-    """Which text an evaluator looks at, and which criterion it speaks to."""
+CriterionName = Annotated[
+    Name | None, Field(description="The criterion to score; without one the result stands for itself")
+]
+Graded = EvaluationResult | list[EvaluationResult]
 
-    criterion_name: Name | None = Field(
-        None, description="The criterion to score; without one the result stands for itself"
-    )
+
+class TextConfig(EvaluatorConfig):
+    """Which text an evaluator looks at, and which criterion it scores."""
+
+    criterion_name: CriterionName = None
     source_field: str = Field(
         "response",
         validation_alias=AliasChoices("sourceField", "sourceTextField"),
@@ -86,17 +90,29 @@ def _after_word(text: str, at: int) -> int:
     return at
 
 
-def graded(
+def graded(ctx: EvaluatorContext[Any], fraction: float, reason: str, /, **metadata: Any) -> Graded:
+    """A fraction that holds from the config's threshold up."""
+    return _scored(ctx, ctx.config.criterion_name, fraction, ctx.config.threshold, reason, metadata)
+
+
+def ruled(
+    ctx: EvaluatorContext[Any], holds: bool, reason: str, rule: Any = None, /, **metadata: Any
+) -> Graded:
+    """A plain yes or no, for the criterion of the rule, or of the config where there are no rules."""
+    name = (rule or ctx.config).criterion_name
+    return _scored(ctx, name, 1.0 if holds else 0.0, 0.5, reason, metadata)
+
+
+def _scored(
     ctx: EvaluatorContext[Any],
+    criterion_name: str | None,
     fraction: float,
+    threshold: float,
     reason: str,
-    *,
-    threshold: float = 0.5,
-    criterion_name: str | None = None,
-    metadata: dict[str, Any] | None = None,
-) -> EvaluationResult | list[EvaluationResult]:
-    """A fraction that holds from the threshold up. Nothing at all when its criterion is not declared."""
-    result = EvaluationResult(fraction >= threshold, fraction, reason, metadata or {})
+    metadata: dict[str, Any],
+) -> Graded:
+    """The result on its criterion's scale. Nothing at all when its criterion is not declared."""
+    result = EvaluationResult(fraction >= threshold, fraction, reason, metadata)
     if criterion_name is None:
         return result
     criterion = ctx.criterion(criterion_name)
@@ -107,21 +123,11 @@ def graded(
     return result
 
 
-def ruled(
-    ctx: EvaluatorContext[Any],
-    holds: bool,
-    reason: str,
-    *,
-    criterion_name: str | None = None,
-    metadata: dict[str, Any] | None = None,
-) -> EvaluationResult | list[EvaluationResult]:
-    """A plain yes or no."""
-    return graded(ctx, 1.0 if holds else 0.0, reason, criterion_name=criterion_name, metadata=metadata)
+def as_list(result: Graded) -> list[EvaluationResult]:
+    return result if isinstance(result, list) else [result]
 
 
-def errored(
-    error: Exception, *, criterion_name: str | None = None, metadata: dict[str, Any] | None = None
-) -> EvaluationResult:
+def errored(error: Exception, criterion_name: str | None = None, /, **metadata: Any) -> EvaluationResult:
     """One rule that could not be applied, where others of the same evaluator still can."""
     message = str(error) or type(error).__name__
-    return EvaluationResult(error=message, criterion_name=criterion_name, metadata=metadata or {})
+    return EvaluationResult(error=message, criterion_name=criterion_name, metadata=metadata)

@@ -43,18 +43,13 @@ def _chain_beside_others(claims: Sequence[Claim]) -> Placed:
     """The longest chain; of these, one that leaves the unordered rules their calls where there is one."""
     ordered = [claim for claim in claims if claim.order is not None]
     longest = longest_chain(ordered)
-    held = _share_out([claim for claim in claims if claim.competes])
-    taken = {
-        call
-        for claim in claims
-        if claim.order is None and claim.competes
-        for call in held.get(claim.rule, ())
-    }
+    shares = assign([claim for claim in claims if claim.competes])
+    unordered = [claim.rule for claim in claims if claim.order is None and claim.competes]
+    taken = {call for rule in unordered for call in shares.get(rule, ())}
     if not taken:
         return longest
-    beside = longest_chain(
-        [replace(claim, calls=[call for call in claim.calls if call not in taken]) for claim in ordered]
-    )
+    free = [replace(claim, calls=[call for call in claim.calls if call not in taken]) for claim in ordered]
+    beside = longest_chain(free)
     return beside if len(beside) == len(longest) else longest
 
 
@@ -114,24 +109,20 @@ def _move(free: int, taker: dict[int, int], gave_up: dict[int, int | None], owne
         call = gave_up[taker[call]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    end: int
-    placed: Placed
-
-
 def longest_chain(claims: Sequence[Claim]) -> Placed:
     """The most ordered claims whose calls can follow each other; equal places may come in any order."""
-    best: dict[int, _Chain] = {0: _Chain(-1, {})}
+    # By its length, the end of the chain that ends soonest, and its calls.
+    best: dict[int, tuple[int, Placed]] = {0: (-1, {})}
     levels = sorted(claims, key=lambda claim: claim.order or 0)
     for _, level in groupby(levels, key=lambda claim: claim.order or 0):
         together = list(level)
-        for length, chain in sorted(best.items(), reverse=True):
-            for end, placed in _after(together, chain.end):
+        for length in sorted(best, reverse=True):
+            start, before = best[length]
+            for end, placed in _after(together, start):
                 longer = length + len(placed)
-                if longer not in best or end < best[longer].end:
-                    best[longer] = _Chain(end, chain.placed | placed)
-    return best[max(best)].placed
+                if longer not in best or end < best[longer][0]:
+                    best[longer] = (end, before | placed)
+    return best[max(best)][1]
 
 
 def _after(level: Sequence[Claim], start: int) -> Iterator[tuple[int, Placed]]:

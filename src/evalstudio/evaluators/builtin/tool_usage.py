@@ -19,7 +19,7 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
 from .json_schema import broken
-from .text import errored, ruled
+from .text import CriterionName, as_list, errored, ruled
 from .tool_matching import Claim, place
 
 
@@ -50,20 +50,16 @@ def tool_usage(ctx: EvaluatorContext[ToolUsageConfig]) -> list[EvaluationResult]
     try:
         calls = ctx.all_tool_calls if ctx.config.source == "messages" else _calls_in_context(ctx)
     except NotAvailable as error:
-        return [errored(error, criterion_name=rule.criterion_name) for rule in rules]
-    results: list[EvaluationResult] = []
-    for rule, verdict in zip(rules, judge(rules, calls), strict=True):
-        results += _result(ctx, rule, verdict)
-    return results
+        return [errored(error, rule.criterion_name) for rule in rules]
+    outcomes = zip(rules, judge(rules, calls), strict=True)
+    return [result for rule, outcome in outcomes for result in _results(ctx, rule, outcome)]
 
 
 def _calls_in_context(ctx: EvaluatorContext[Any]) -> list[ToolCall]:
-    given = ctx.context.get("toolCalls")
-    if given is None:
-        return []
-    if not isinstance(given, list | tuple):
+    calls = ctx.context.get("toolCalls", ())
+    if not isinstance(calls, list | tuple | None):
         raise NotAvailable("context.toolCalls is not a list of calls")
-    return [_call(entry, place) for place, entry in enumerate(cast(Sequence[object], given))]
+    return [_call(entry, place) for place, entry in enumerate(cast(Sequence[object], calls or ()))]
 
 
 def _call(entry: object, place: int) -> ToolCall:
@@ -85,14 +81,16 @@ class RuleOutcome:
 
 def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutcome]:
     """Each rule by itself first, then those that hold against each other: calls of their own, in order."""
-    readings = [read_calls(rule, calls) for rule in rules]
-    verdicts = [_alone(reading) for reading in readings]
+    numbered = list(enumerate(calls))
+    readings = [
+        Reading(rule, {number: rule.check(call) for number, call in numbered if call.name == rule.tool})
+        for rule in rules
+    ]
+    outcomes = [_alone(reading) for reading in readings]
     claims = [
         _claim(number, reading)
-        for number, reading in enumerate(readings)
-        if verdicts[number].holds
-        and reading.calls
-        and (reading.rule.competes or reading.rule.order is not None)
+        for number, (reading, rule) in enumerate(zip(readings, rules, strict=True))
+        if outcomes[number].holds and reading.calls and (rule.competes or rule.order is not None)
     ]
     placed, late = place(claims)
     for claim in claims:
@@ -103,14 +101,14 @@ def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutc
             reason = f"{tool} has no call left for this rule: the ones that fit answer other rules"
         else:
             continue
-        verdicts[claim.rule] = RuleOutcome(False, reason, verdicts[claim.rule].calls)
-    return verdicts
+        outcomes[claim.rule] = RuleOutcome(False, reason, outcomes[claim.rule].calls)
+    return outcomes
 
 
 def _claim(number: int, reading: Reading) -> Claim:
     rule = reading.rule
     pinned = rule.which in ("first", "last")
-    calls = reading.asked if pinned else reading.counted
+    calls = reading.checked if pinned else reading.counted
     need = 1 if pinned else max(1, rule.min_calls or 0)
     return Claim(number, calls, need, rule.competes, rule.order)
 
@@ -156,18 +154,15 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _result(
-    ctx: EvaluatorContext[ToolUsageConfig], rule: ToolRule, verdict: RuleOutcome
-) -> list[EvaluationResult]:
-    name, metadata = rule.criterion_name, {"tool": rule.tool, "calls": verdict.calls}
-    if verdict.error is not None:
-        return [errored(verdict.error, criterion_name=name, metadata=metadata)]
-    if verdict.holds is None:
+def _results(ctx: EvaluatorContext[Any], rule: ToolRule, outcome: RuleOutcome) -> list[EvaluationResult]:
+    name, metadata = rule.criterion_name, {"tool": rule.tool, "calls": outcome.calls}
+    if outcome.error is not None:
+        return [errored(outcome.error, name, **metadata)]
+    if outcome.holds is None:
         if name is not None and ctx.criterion(name) is None:
             return []
-        return [EvaluationResult(True, None, verdict.reason, metadata, name, skipped=True)]
-    result = ruled(ctx, verdict.holds, verdict.reason, criterion_name=name, metadata=metadata)
-    return result if isinstance(result, list) else [result]
+        return [EvaluationResult(True, None, outcome.reason, metadata, name, skipped=True)]
+    return as_list(ruled(ctx, outcome.holds, outcome.reason, rule, **metadata))
 
 
 Outcome = str | Exception | None
@@ -204,9 +199,7 @@ class ToolRule(EvaluatorConfig):
     which: Literal["any", "all", "first", "last"] = Field(
         "any", description="Which of the tool's calls must have the arguments asked for"
     )
-    criterion_name: Name | None = Field(
-        None, description="The criterion to score; without one the result stands for itself"
-    )
+    criterion_name: CriterionName = None
 
     @cached_property
     def validator(self) -> jsonschema_rs.Validator | None:
@@ -219,8 +212,8 @@ class ToolRule(EvaluatorConfig):
     def _consistent(self) -> ToolRule:
         least = max(self.min_calls or 0, 1 if self.required else 0)
         if self.forbidden and (least > 0 or self.order is not None):
-            asked = "required" if self.required else "minCalls" if least else "order"
-            raise ValueError(f"{self.tool} cannot be forbidden and have {asked}")
+            setting = "required" if self.required else "minCalls" if least else "order"
+            raise ValueError(f"{self.tool} cannot be forbidden and have {setting}")
         if self.max_calls is not None and least > self.max_calls:
             raise ValueError(f"{self.tool} cannot have at least {least} calls and at most {self.max_calls}")
         return self
@@ -241,16 +234,16 @@ class ToolRule(EvaluatorConfig):
 
     def _wrong_with(self, call: ToolCall) -> str | None:
         try:
-            given = _arguments(call)
+            arguments = _arguments(call)
         except ValueError as error:
             # What cannot be read may be just the call that is forbidden.
             return None if self.forbidden else str(error)
-        if self.arguments is not None and (
-            difference := first_difference(self.arguments, given, self.match, ("arguments",))
-        ):
-            return f"{path_text(difference.path)}: {difference}"
-        if self.validator is not None and (found := broken(self.validator, given)):
-            return "arguments do not fit the schema: " + "; ".join(found)
+        if self.arguments is not None:
+            difference = first_difference(self.arguments, arguments, self.match, ("arguments",))
+            if difference:
+                return f"{path_text(difference.path)}: {difference}"
+        if self.validator is not None and (misfits := broken(self.validator, arguments)):
+            return "arguments do not fit the schema: " + "; ".join(misfits)
         if self.argument_checks is not None:
             # A fresh copy: a check that changes its arguments changes nobody else's.
             return read_check(self.argument_checks(_arguments(call)))
@@ -258,8 +251,8 @@ class ToolRule(EvaluatorConfig):
 
 
 def _arguments(call: ToolCall) -> Any:
-    given = call.arguments()
-    return {} if given is None else given
+    arguments = call.arguments()
+    return {} if arguments is None else arguments
 
 
 def read_check(answer: Any) -> str | None:
@@ -293,31 +286,20 @@ class Reading:
 
     @property
     def counted(self) -> list[int]:
-        """The calls that minCalls and maxCalls speak of."""
+        """The calls that minCalls and maxCalls count."""
         return self.fitting if self.rule.which == "any" else self.calls
 
     @property
-    def asked(self) -> list[int]:
+    def checked(self) -> list[int]:
         """The calls that must have the arguments asked for, or one of them for ``any``."""
-        match self.rule.which:
-            case "first":
-                return self.calls[:1]
-            case "last":
-                return self.calls[-1:]
-            case _:
-                return self.calls
+        which = self.rule.which
+        return self.calls[:1] if which == "first" else self.calls[-1:] if which == "last" else self.calls
 
     def misfit(self) -> Outcome:
         """Why the calls do not have the arguments asked for."""
-        outcomes = [self.outcomes[call] for call in self.asked]
+        outcomes = [self.outcomes[call] for call in self.checked]
         wrong = [outcome for outcome in outcomes if isinstance(outcome, str)]
         errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if self.rule.which == "any":
             return None if None in outcomes else (errors or wrong)[0]
         return (wrong or errors or [None])[0]
-
-
-def read_calls(rule: ToolRule, calls: Sequence[ToolCall]) -> Reading:
-    return Reading(
-        rule, {number: rule.check(call) for number, call in enumerate(calls) if call.name == rule.tool}
-    )

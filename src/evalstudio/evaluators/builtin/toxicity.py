@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
-from .text import TextConfig, comparable, contains, ruled, visible
+from .text import Graded, TextConfig, comparable, contains, ruled, visible
 
 
 def _plain(text: str, case_sensitive: bool) -> str:
-    shown = text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
-    return comparable(shown, case_sensitive=case_sensitive, collapsed=True)
+    text = text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
+    return comparable(text, case_sensitive=case_sensitive, collapsed=True)
 
 
 def _visible_term(term: str) -> str:
@@ -36,30 +36,22 @@ class ToxicityConfig(TextConfig):
     @cached_property
     def terms(self) -> dict[str, str]:
         """Each different term in the form to look for, with its first spelling."""
-        found: dict[str, str] = {}
+        forms: dict[str, str] = {}
         for term in self.toxic_terms:
-            found.setdefault(_plain(term, self.case_sensitive), term)
-        return found
+            forms.setdefault(_plain(term, self.case_sensitive), term)
+        return forms
 
 
 @define_evaluator(type="toxicity", inline=True)
-def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> EvaluationResult | list[EvaluationResult]:
+def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> Graded:
     """The response has none of the given toxic terms."""
     config = ctx.config
     text = _plain(ctx.need_text(config.source_field), config.case_sensitive)
-    found = [
-        term
-        for form, term in config.terms.items()
-        if contains(text, form, whole_word=config.match_whole_word)
-    ]
-    result = ruled(
-        ctx,
-        not found,
-        f"toxic terms found: {', '.join(found)}" if found else "no toxic terms found",
-        criterion_name=config.criterion_name,
-        metadata={"foundToxicTerms": found},
-    )
+    whole = config.match_whole_word
+    present = [term for form, term in config.terms.items() if contains(text, form, whole_word=whole)]
+    reason = f"toxic terms found: {', '.join(present)}" if present else "no toxic terms found"
+    result = ruled(ctx, not present, reason, foundToxicTerms=present)
     if isinstance(result, EvaluationResult) and result.criterion_name is not None:
         # A term occurs or it does not: a yes or no on every scale, not the end of a range.
-        result.score = not found
+        result.score = not present
     return result

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import create_model
 
 from ...connectors.contract import ConnectorError
 from ...conversation.preparation import prepare
@@ -24,24 +25,14 @@ from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
 from ..shapes.base import Identity, PageOf, Text
-from ..shapes.system import (
-    ConnectorPage,
-    ConnectorTest,
-    ConnectorType,
-    EvalPage,
-    Invocation,
-    InvocationResult,
-    PersonaPage,
-    Prompt,
-    ScenarioPage,
-)
+from ..shapes.system import ConnectorTest, ConnectorType, Invocation, InvocationResult, Prompt
 
 router = APIRouter(route_class=JsonRoute)
 
 DefinitionId = Annotated[Identity, Path(alias="id")]
 
 
-@router.get("/connectors/types", tags=["connectors"], operation_id="listConnectorTypes", responses=refusals())
+@router.get("/connectors/types", tags=["connectors"], operation_id="listConnectorTypes")
 async def list_types(studio: StudioDep) -> list[ConnectorType]:
     """Every kind of connector there is, built in or brought by a plugin."""
     return [ConnectorType.model_validate(one) for one in studio.workspace.registry.list_connector_types()]
@@ -91,11 +82,7 @@ async def get_prompt(
     persona = await studio.store.get("persona", persona_id) if persona_id else None
     cases = cases_of(scenario, studio.workspace.folder)
     plan = prepare(
-        scenario,
-        studio.workspace.registry,
-        case=cases[0] if cases else None,
-        persona=persona,
-        has_model=True,
+        scenario, studio.workspace.registry, case=cases[0] if cases else None, persona=persona, has_model=True
     )
     return Prompt(prompt=user_prompt(plan))
 
@@ -110,23 +97,25 @@ async def _no_tags() -> list[str]:
     return []
 
 
-def _add_routes(kind: DefinitionKind, noun: str, page_shape: type[PageOf[Any]]) -> None:
-    """List, create, get, update and delete for one kind; ``noun`` has its article."""
+def _add_routes(kind: DefinitionKind, noun: str, note: str = "") -> None:
+    """List, create, get, update and delete for one kind; ``noun`` has its article, ``note`` is on pages."""
+    shape, newest = STORED[kind], f"{kind.title()}s, newest first."
+    base = cast("type[PageOf[Any]]", PageOf.__class_getitem__(shape))
+    page_shape = create_model(f"{kind.title()}Page", __base__=base, __doc__=f"{newest[:-1]}{note}.")
 
     async def list_all(
         studio: StudioDep, paging: PagingDep, period: PeriodDep, tags: Any, text: TextQuery = None
     ) -> Any:
-        filters = Filters(since=period.since, until=period.until, text=text, tags=tags)
-        page = await studio.definitions.page(kind, filters, cursor=paging.cursor, limit=paging.limit)
+        filters = Filters(**period, text=text, tags=tags)
+        page = await studio.definitions.page(kind, filters, **paging)
         return page_shape.model_construct(items=page.items, cursor=page.cursor)
 
     async def create(studio: StudioDep, body: Any, response: Response, once: OnceDep) -> Any:
         try:
             return _with_etag(response, await studio.definitions.create(kind, body, once=once))
         except NotFound as error:
-            raise ApiError(
-                409, f"What this idempotency key made was deleted since: {error} Choose a new key."
-            ) from None
+            message = f"What this idempotency key made was deleted since: {error} Choose a new key."
+            raise ApiError(409, message) from None
 
     async def get(studio: StudioDep, definition_id: DefinitionId, response: Response) -> Any:
         return _with_etag(response, await studio.definitions.get(kind, definition_id))
@@ -160,13 +149,11 @@ def _add_routes(kind: DefinitionKind, noun: str, page_shape: type[PageOf[Any]]) 
     # FastAPI reads the shapes of requests from the annotations, and these differ by kind.
     list_all.__annotations__["tags"] = Annotated[Any, Depends(_tags if kind == "scenario" else _no_tags)]
     create.__annotations__["body"] = update.__annotations__["body"] = MODELS[kind]
-    shape = STORED[kind]
-    newest = f"{kind.title()}s, newest first."
-    made, read = {201: ETAG, **refusals(409, 413, 415)}, {200: ETAG, **refusals(404)}
+    added, read = {201: ETAG, **refusals(409, 413, 415)}, {200: ETAG, **refusals(404)}
     replaced = {200: ETAG, **refusals(404, 409, 412, 413, 415)}
     deleted = {"status_code": 204, "responses": refusals(404, 409, 412)}
-    add("GET", "", list_all, "list", newest, response_model=page_shape, responses=refusals())
-    add("POST", "", create, "create", f"Make {noun}.", response_model=shape, status_code=201, responses=made)
+    add("GET", "", list_all, "list", newest, response_model=page_shape)
+    add("POST", "", create, "create", f"Make {noun}.", response_model=shape, status_code=201, responses=added)
     add("GET", "/{id}", get, "get", f"One {kind}.", response_model=shape, responses=read)
     add("PUT", "/{id}", update, "update", f"Replace {noun}.", response_model=shape, responses=replaced)
     add("DELETE", "/{id}", delete, "delete", f"Delete {noun}. What is in use stays.", **deleted)
@@ -177,7 +164,7 @@ def _with_etag(response: Response, entity: AnyStored) -> AnyStored:
     return entity
 
 
-_add_routes("connector", "a connector", ConnectorPage)
-_add_routes("persona", "a persona", PersonaPage)
-_add_routes("scenario", "a scenario", ScenarioPage)
-_add_routes("eval", "an eval", EvalPage)
+_add_routes("connector", "a connector", "; secrets masked")
+_add_routes("persona", "a persona")
+_add_routes("scenario", "a scenario")
+_add_routes("eval", "an eval")

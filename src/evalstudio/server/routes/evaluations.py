@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
-from ...scoring.runner import AggregatedEvaluationResult, EvaluationRunner
+from ...scoring.runner import EvaluationRunner
 from ...storage.contract import Filters, IdempotencyKey
 from ..errors import refusals
 from ..middleware import JsonRoute
@@ -32,7 +32,7 @@ router = APIRouter(prefix="/evaluations", tags=["evaluations"], route_class=Json
 _AT_ONCE = 8
 
 
-@router.get("", operation_id="listEvaluations", responses=refusals())
+@router.get("", operation_id="listEvaluations")
 async def list_evaluations(
     studio: StudioDep,
     paging: PagingDep,
@@ -42,10 +42,8 @@ async def list_evaluations(
     outcome: Outcome | None = None,
 ) -> EvaluationPage:
     """Recorded evaluations in short, newest first."""
-    filters = Filters(
-        agent_id=agent_id, session_id=session_id, outcome=outcome, since=period.since, until=period.until
-    )
-    page = await studio.store.evaluations(filters, cursor=paging.cursor, limit=paging.limit)
+    filters = Filters(agent_id=agent_id, session_id=session_id, outcome=outcome, **period)
+    page = await studio.store.evaluations(filters, **paging)
     items = [EvaluationSummary.model_validate(item) for item in page.items]
     return EvaluationPage.model_construct(items=items, cursor=page.cursor)
 
@@ -60,11 +58,11 @@ async def create(studio: StudioDep, body: ScoreOne, once: OnceDep) -> Evaluation
 async def create_many(studio: StudioDep, body: ScoreMany, once: OnceDep) -> Scored:
     """Score recorded responses with the same evaluators and keep the results."""
     runner = _runner(studio, body.config)
-    room = asyncio.Semaphore(_AT_ONCE)
+    limit = asyncio.Semaphore(_AT_ONCE)
 
     async def score(place: int, record: EvaluationInput) -> EvaluationResultJson:
         own = IdempotencyKey(f"{once.key} {place}", once.fingerprint) if once else None
-        async with room:
+        async with limit:
             return await _score(studio, runner, record, own)
 
     scored = await asyncio.gather(*(score(place, record) for place, record in enumerate(body.inputs)))
@@ -78,31 +76,25 @@ async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:  # noqa:
 
 
 def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
-    workspace = studio.workspace
-    services = workspace.services()
-    return EvaluationRunner(
-        config.model_dump(by_alias=True, exclude_unset=True),
-        registry=workspace.registry,
-        llm=services.llm,
-        embedder=services.embedder,
-    )
+    services, registry = studio.workspace.services(), studio.workspace.registry
+    settings = config.model_dump(by_alias=True, exclude_unset=True)
+    return EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
 
 
 async def _score(
     studio: Studio, runner: EvaluationRunner, record: EvaluationInput, once: IdempotencyKey | None
 ) -> EvaluationResultJson:
     """Score and keep; what was scored under the same key is not paid for again."""
-    known = await studio.store.made_by(once) if once else None
-    if known is None:
-        result: AggregatedEvaluationResult = await runner.run(record)
-        known = await studio.store.save_evaluation(result, once=once)
-    return cast(EvaluationResultJson, await studio.store.evaluation(known))
+    evaluation_id = await studio.store.made_by(once) if once else None
+    if evaluation_id is None:
+        evaluation_id = await studio.store.save_evaluation(await runner.run(record), once=once)
+    return cast(EvaluationResultJson, await studio.store.evaluation(evaluation_id))
 
 
 feedback_router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
 
 
-@feedback_router.get("", operation_id="listFeedback", responses=refusals())
+@feedback_router.get("", operation_id="listFeedback")
 async def list_feedback(
     studio: StudioDep,
     paging: PagingDep,
@@ -110,9 +102,7 @@ async def list_feedback(
     evaluation_id: Annotated[Identity | None, Query(alias="evaluationId")] = None,
 ) -> FeedbackPage:
     """What was said, newest first; about one run or one evaluation if wished."""
-    page = await studio.store.feedback(
-        run_id=run_id, evaluation_id=evaluation_id, cursor=paging.cursor, limit=paging.limit
-    )
+    page = await studio.store.feedback(run_id=run_id, evaluation_id=evaluation_id, **paging)
     items = [Feedback.model_validate(item) for item in page.items]
     return FeedbackPage.model_construct(items=items, cursor=page.cursor)
 
@@ -120,8 +110,6 @@ async def list_feedback(
 @feedback_router.post("", operation_id="createFeedback", status_code=201, responses=refusals(404, 413, 415))
 async def create_feedback(studio: StudioDep, body: NewFeedback, once: OnceDep) -> Feedback:
     """Say something about a run or an evaluation."""
-    said = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"run_id", "evaluation_id"})
-    kept = await studio.store.add_feedback(
-        said, run_id=body.run_id, evaluation_id=body.evaluation_id, once=once
-    )
-    return Feedback.model_validate(kept)
+    subject = {"run_id": body.run_id, "evaluation_id": body.evaluation_id}
+    feedback = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={*subject})
+    return Feedback.model_validate(await studio.store.add_feedback(feedback, **subject, once=once))

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
-from ..errors import refusals
 from ..events import EventFilter, EventStream
 from ..middleware import JsonRoute
 from ..requests import StudioDep
@@ -26,25 +25,23 @@ _STREAM: dict[str, Any] = {
         }
     },
 }
-LargestId = 2**53
+_LARGEST_ID = 2**53
 
 
-@router.get(
-    "/events", operation_id="streamEvents", response_class=Response, responses={200: _STREAM, **refusals()}
-)
+@router.get("/events", operation_id="streamEvents", response_class=Response, responses={200: _STREAM})
 async def stream(
     studio: StudioDep,
     execution_id: Annotated[Identity | None, Query(alias="executionId")] = None,
     run_id: Annotated[Identity | None, Query(alias="runId")] = None,
     after: Annotated[
-        int | None, Query(ge=0, le=LargestId, description="Begin after this event; else with the next one")
+        int | None, Query(ge=0, le=_LARGEST_ID, description="Begin after this event; else with the next one")
     ] = None,
     last_event_id: Annotated[
         int | None,
         Header(
             alias="Last-Event-ID",
             ge=0,
-            le=LargestId,
+            le=_LARGEST_ID,
             description="Where a stream broke off; browsers send it by themselves",
         ),
     ] = None,

@@ -13,15 +13,7 @@ from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import Outcome, RunOutput
 from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
 from ...execution.rescoring import NotRescorable, rescore
-from ...project.entities import (
-    Connector,
-    Execution,
-    ExecutionStatus,
-    Run,
-    RunStatus,
-    StoredConnector,
-    StoredEval,
-)
+from ...project.entities import Connector, Execution, ExecutionStatus, Run, RunStatus
 from ...project.secrets import masked
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -29,20 +21,13 @@ from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
 from ..shapes.base import Identity, Text
-from ..shapes.runs import (
-    Affected,
-    Rescored,
-    RunDefinitions,
-    StartedRuns,
-    StartExecution,
-    StartRun,
-)
+from ..shapes.runs import Affected, Rescored, RunDefinitions, StartedRuns, StartExecution, StartRun
 from ..shapes.system import ExecutionPage, RunPage
 
 executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
 
 
-@executions_router.get("", operation_id="listExecutions", responses=refusals())
+@executions_router.get("", operation_id="listExecutions")
 async def list_executions(
     studio: StudioDep,
     paging: PagingDep,
@@ -52,8 +37,8 @@ async def list_executions(
     text: TextQuery = None,
 ) -> ExecutionPage:
     """Executions, newest first."""
-    filters = Filters(eval_id=eval_id, status=status, since=period.since, until=period.until, text=text)
-    page = await studio.store.executions(filters, cursor=paging.cursor, limit=paging.limit)
+    filters = Filters(eval_id=eval_id, status=status, **period, text=text)
+    page = await studio.store.executions(filters, **paging)
     return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
 
 
@@ -62,32 +47,28 @@ async def list_executions(
 )
 async def start_eval(studio: StudioDep, body: StartExecution, once: OnceDep) -> Execution:
     """Start an eval. All of its runs are checked before any is queued."""
-    wanted = await studio.store.get("eval", body.eval_id)
-    order = await _order(studio, wanted, body)
-    return await start_execution(studio.workspace, order, once=once)
+    definition = await studio.store.get("eval", body.eval_id)
+    request = await request_for(studio.workspace, definition, repetitions=body.repetitions)
+    request = await _narrowed(studio, request, body)
+    return await start_execution(studio.workspace, request, once=once)
 
 
-async def _order(studio: Studio, wanted: StoredEval, body: StartExecution) -> ExecutionRequest:
-    order = await request_for(studio.workspace, wanted, repetitions=body.repetitions)
+async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecution) -> ExecutionRequest:
     if body.scenario_ids is not None:
-        known = {scenario.id: scenario for scenario in order.scenarios}
+        known = {scenario.id: scenario for scenario in request.scenarios}
         for one in body.scenario_ids:
             if one not in known:
                 raise InvalidInput(Problem(f'the eval has no scenario "{one}"', ("scenarioIds",)))
-        order = replace(order, scenarios=[known[one] for one in dict.fromkeys(body.scenario_ids)])
+        request = replace(request, scenarios=[known[one] for one in dict.fromkeys(body.scenario_ids)])
     if body.connector_ids is not None:
-        chosen = [await _connector(studio, one) for one in dict.fromkeys(body.connector_ids)]
-        order = replace(order, connectors=chosen)
+        try:
+            chosen = [await studio.store.get("connector", one) for one in dict.fromkeys(body.connector_ids)]
+        except NotFound as error:
+            raise InvalidInput(Problem(str(error), ("connectorIds",))) from None
+        request = replace(request, connectors=chosen)
     if body.last_failed:
-        order = await only_failed(studio.store, order)
-    return replace(order, trigger=body.trigger, labels=body.labels)
-
-
-async def _connector(studio: Studio, wanted: str) -> StoredConnector:
-    try:
-        return await studio.store.get("connector", wanted)
-    except NotFound as error:
-        raise InvalidInput(Problem(str(error), ("connectorIds",))) from None
+        request = await only_failed(studio.store, request)
+    return replace(request, trigger=body.trigger, labels=body.labels)
 
 
 @executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))
@@ -121,7 +102,7 @@ async def retry_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa:
 
 router = APIRouter(prefix="/runs", tags=["runs"], route_class=JsonRoute)
 
-_SHOWN_RUNS = 100
+_FIRST_RUNS = 100
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]
 
 
@@ -145,20 +126,19 @@ async def run_filters(
         scenario_id=scenario_id,
         connector_id=connector_id,
         persona_id=persona_id,
-        since=period.since,
-        until=period.until,
         text=text,
         tags=tag or (),
+        **period,
     )
 
 
 RunFilters = Annotated[Filters, Depends(run_filters)]
 
 
-@router.get("", operation_id="listRuns", responses=refusals())
+@router.get("", operation_id="listRuns")
 async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> RunPage:
     """Runs without what was said, newest first."""
-    page = await studio.store.runs(filters, cursor=paging.cursor, limit=paging.limit)
+    page = await studio.store.runs(filters, **paging)
     return RunPage.model_construct(items=page.items, cursor=page.cursor)
 
 
@@ -175,7 +155,7 @@ async def start_run(studio: StudioDep, body: StartRun, once: OnceDep) -> Started
         labels=body.labels,
     )
     execution = await start_execution(studio.workspace, request, once=once)
-    page = await studio.store.runs(Filters(execution_id=execution.id), limit=_SHOWN_RUNS)
+    page = await studio.store.runs(Filters(execution_id=execution.id), limit=_FIRST_RUNS)
     return StartedRuns.model_construct(execution=execution, runs=page.items)
 
 
@@ -188,8 +168,8 @@ async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> R
 @router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))
 async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:  # noqa: A002
     """The scenario, persona and connector of a run as they were when it was queued."""
-    found = await studio.store.snapshots(id)
-    scenario, persona, connector = found["scenario"], found["persona"], found["connector"]
+    snapshots = await studio.store.snapshots(id)
+    scenario, persona, connector = (snapshots[kind] for kind in ("scenario", "persona", "connector"))
     assert scenario is not None
     assert connector is not None
     return RunDefinitions(
@@ -199,28 +179,26 @@ async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:  #
     )
 
 
-@router.post("/{id}/retry", operation_id="retryRun", responses=refusals(404, 409))
-async def retry_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
-    """Queue an errored run again, as a new attempt."""
-    run = await studio.store.run(id)
-    count = await studio.store.retry(run_ids=[id])
+def _affected(run: Run, count: int, rule: str) -> Affected:
+    """The answer to a change of one run, which refuses runs in another state."""
     if not count:
-        raise ApiError(409, f"Only a run that ended in an error can be retried; this one is {_stands(run)}.")
+        state = f"{run.status} ({run.result.outcome})" if run.result else run.status
+        raise ApiError(409, f"Only a {rule}; this one is {state}.")
     return Affected(count=count)
 
 
-def _stands(run: Run) -> str:
-    return f"{run.status} ({run.result.outcome})" if run.result else run.status
+@router.post("/{id}/retry", operation_id="retryRun", responses=refusals(404, 409))
+async def retry_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+    """Queue an errored run again, as a new attempt."""
+    run, count = await studio.store.run(id), await studio.store.retry(run_ids=[id])
+    return _affected(run, count, "run that ended in an error can be retried")
 
 
 @router.post("/{id}/cancel", operation_id="cancelRun", responses=refusals(404, 409))
 async def cancel_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
     """Cancel a run that is queued or running."""
-    run = await studio.store.run(id)
-    count = await studio.store.cancel(run_ids=[id])
-    if not count:
-        raise ApiError(409, f"Only a queued or running run can be cancelled; this one is {_stands(run)}.")
-    return Affected(count=count)
+    run, count = await studio.store.run(id), await studio.store.cancel(run_ids=[id])
+    return _affected(run, count, "queued or running run can be cancelled")
 
 
 @router.post("/{id}/rescore", operation_id="rescoreRun", responses=refusals(404, 409))

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Cookie, Header, Request, Response
 
 from ...base.addresses import shown_address
-from ...llm.settings import LlmSettings, ModelError, find_access
+from ...llm.settings import ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
@@ -32,13 +32,13 @@ from ..shapes.system import (
 router = APIRouter(tags=["system"], route_class=JsonRoute)
 
 
-@router.get("/health", operation_id="getHealth", responses=refusals())
+@router.get("/health", operation_id="getHealth")
 async def get_health() -> Health:
     """The server answers. No token is needed."""
     return Health()
 
 
-@router.get("/ready", operation_id="getReadiness", responses=refusals())
+@router.get("/ready", operation_id="getReadiness")
 async def get_readiness(studio: StudioDep) -> Readiness:
     """The database answers and the processor works, where there is one. No token is needed."""
     await studio.store.last_event_id()
@@ -47,10 +47,10 @@ async def get_readiness(studio: StudioDep) -> Readiness:
     return Readiness()
 
 
-@router.get("/status", operation_id="getStatus", responses=refusals())
+@router.get("/status", operation_id="getStatus")
 async def get_status(studio: StudioDep) -> Status:
     """The project and its server."""
-    config = studio.workspace.config
+    config, processing = studio.workspace.config, studio.processing
     waiting = await studio.store.runs(Filters(status="queued"), limit=1)
     return Status(
         name=config.name,
@@ -59,15 +59,13 @@ async def get_status(studio: StudioDep) -> Status:
         has_model=studio.workspace.has_model,
         token_required=studio.policy.token_mode,
         processor=ProcessorStatus(
-            enabled=studio.processing.enabled,
-            running=studio.processing.running,
-            problem=studio.processing.problem,
+            enabled=processing.enabled, running=processing.running, problem=processing.problem
         ),
         queued=bool(waiting.items),
     )
 
 
-@router.get("/session", operation_id="getSession", responses=refusals())
+@router.get("/session", operation_id="getSession")
 async def get_session(
     studio: StudioDep,
     authorization: Annotated[str | None, Header(include_in_schema=False)] = None,
@@ -75,9 +73,8 @@ async def get_session(
 ) -> Session:
     """Whether a token is needed and was shown. No token is needed to ask."""
     token = studio.policy.token
-    return Session(
-        required=token is not None, authenticated=token is None or shows_token(token, authorization, cookie)
-    )
+    authenticated = token is None or shows_token(token, authorization, cookie)
+    return Session(required=token is not None, authenticated=authenticated)
 
 
 @router.post("/session", operation_id="logIn", responses=refusals(413, 415))
@@ -87,18 +84,14 @@ async def log_in(studio: StudioDep, body: Credentials, request: Request, respons
     if token is not None:
         if not is_token(token, body.token):
             raise ApiError(401, "This is not the token of this server.")
+        secure = request.url.scheme == "https"
         response.set_cookie(
-            COOKIE,
-            issue(token),
-            max_age=LIFETIME,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
+            COOKIE, issue(token), max_age=LIFETIME, httponly=True, samesite="strict", secure=secure
         )
     return Session(required=token is not None, authenticated=True)
 
 
-@router.delete("/session", operation_id="logOut", status_code=204, responses=refusals())
+@router.delete("/session", operation_id="logOut", status_code=204)
 async def log_out(response: Response) -> None:
     """Put the cookie away."""
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
@@ -107,43 +100,34 @@ async def log_out(response: Response) -> None:
 types_router = APIRouter(tags=["types"], route_class=JsonRoute)
 
 
-@types_router.get("/evaluator-types", operation_id="listEvaluatorTypes", responses=refusals())
+@types_router.get("/evaluator-types", operation_id="listEvaluatorTypes")
 async def list_evaluator_types(studio: StudioDep) -> list[EvaluatorType]:
     """Every kind of evaluator there is, built in or brought by a plugin."""
     return [EvaluatorType.model_validate(one) for one in studio.workspace.registry.list_evaluator_types()]
 
 
-@types_router.get("/plugins", operation_id="listPlugins", responses=refusals())
+@types_router.get("/plugins", operation_id="listPlugins")
 async def list_plugins(studio: StudioDep) -> list[LoadedPlugin]:
     """The plugins that were loaded and what each brought, and those that could not be."""
     workspace = studio.workspace
     loaded = [LoadedPlugin.model_validate(one.to_json()) for one in workspace.registry.plugins]
-    broken = [LoadedPlugin(name=name, error=told) for name, told in workspace.plugin_problems.items()]
+    broken = [LoadedPlugin(name=name, error=problem) for name, problem in workspace.plugin_problems.items()]
     return [*loaded, *broken]
 
 
-@types_router.get("/llm/providers", operation_id="listModelProviders", responses=refusals())
+@types_router.get("/llm/providers", operation_id="listModelProviders")
 async def list_providers(studio: StudioDep) -> Providers:
     """The model providers of the config file and which model plays which part; never a key."""
     settings = studio.workspace.config.llm_settings
     if settings is None:
         return Providers(items=[], models=None)
-    names = dict.fromkeys([settings.provider, *settings.providers])
-    return Providers(
-        items=[_provider(settings, name) for name in names],
-        models=Models.model_validate(settings.models.model_dump()),
-    )
-
-
-def _provider(settings: LlmSettings, name: str) -> ModelProvider:
-    given = settings.access(name).base_url
-    has_key = False
-    with suppress(ModelError):
-        find_access(settings, name)
-        has_key = True
-    return ModelProvider(
-        name=name,
-        address=shown_address(given, path=False) if given else None,
-        is_default=name == settings.provider,
-        has_key=has_key,
-    )
+    items: list[ModelProvider] = []
+    for name in dict.fromkeys([settings.provider, *settings.providers]):
+        url, has_key = settings.access(name).base_url, False
+        with suppress(ModelError):
+            find_access(settings, name)
+            has_key = True
+        address = shown_address(url, path=False) if url else None
+        is_default = name == settings.provider
+        items.append(ModelProvider(name=name, address=address, is_default=is_default, has_key=has_key))
+    return Providers(items=items, models=Models.model_validate(settings.models.model_dump()))

@@ -1,1 +1,1 @@
-"""Shapes the API adds to the entities: what it is asked, and what it answers, beside them."""
+"""Request and response bodies of the API that are not entities of the project."""

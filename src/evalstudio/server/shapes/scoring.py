@@ -29,9 +29,7 @@ class ScoringConfig(Shape):
     """What to score with."""
 
     evaluator_configs: list[EvaluatorEntry] = Field(
-        min_length=1,
-        max_length=100,
-        examples=[[{"type": "regex", "config": {"pattern": "(?i)booked"}}]],
+        min_length=1, max_length=100, examples=[[{"type": "regex", "config": {"pattern": "(?i)booked"}}]]
     )
     criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria], max_length=100)
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])

@@ -1,4 +1,4 @@
-"""What all shapes share, pages of lists, calling an agent by hand, and the server itself."""
+"""Pages of lists, calling an agent by hand, what is registered, and the server itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from pydantic import Field, StringConstraints
 
 from ...evaluators.contract import Gate, Kind
 from ...messages import Message, TokensUsage
-from ...project.entities import (
-    Execution,
-    Moment,
-    RunSummary,
-    StoredConnector,
-    StoredEval,
-    StoredPersona,
-    StoredScenario,
-)
+from ...project.entities import Execution, Moment, RunSummary
 from .base import PageOf, Shape
 from .scoring import EvaluationSummary, Feedback
 
@@ -166,22 +158,6 @@ class EventJson(Shape):
     run_id: str | None
     at: Moment
     body: dict[str, Any]
-
-
-class PersonaPage(PageOf[StoredPersona]):
-    """Personas, newest first."""
-
-
-class ScenarioPage(PageOf[StoredScenario]):
-    """Scenarios, newest first."""
-
-
-class ConnectorPage(PageOf[StoredConnector]):
-    """Connectors, newest first; secrets masked."""
-
-
-class EvalPage(PageOf[StoredEval]):
-    """Evals, newest first."""
 
 
 class ExecutionPage(PageOf[Execution]):

@@ -35,12 +35,13 @@ class SchemaStatus:
 def schema_status(connection: Connection) -> SchemaStatus:
     if not inspect(connection).has_table("alembic_version"):
         return SchemaStatus("empty", None)
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if found is None:
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if revision is None:
         return SchemaStatus("empty", None)
-    if found == HEAD:
-        return SchemaStatus("current", found)
-    return SchemaStatus("older" if found in _known_revisions() else "newer", found)
+    if revision == HEAD:
+        return SchemaStatus("current", revision)
+    known = {script.revision for script in _script().walk_revisions()}
+    return SchemaStatus("older" if revision in known else "newer", revision)
 
 
 def check_not_newer(status: SchemaStatus, where: str) -> None:
@@ -72,17 +73,13 @@ def lock(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING_LOCK})
 
 
-def back_up(path: Path, found: str) -> Path:
+def back_up(path: Path, revision: str) -> Path:
     """A whole copy of a SQLite file beside it, made while others may be using it."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    copy = path.with_name(f"{path.name}.backup-{found}-{stamp}")
+    copy = path.with_name(f"{path.name}.backup-{revision}-{stamp}")
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     return copy
-
-
-def _known_revisions() -> set[str]:
-    return {revision.revision for revision in _script().walk_revisions()}
 
 
 def _config() -> Any:

@@ -71,8 +71,8 @@ function Flakiest({ since }: { since: string }) {
   const flakiest = useQuery(flakiestQuery({ since }));
   if (flakiest.error) return <ErrorState error={flakiest.error} onRetry={() => void flakiest.refetch()} />;
   const rows = (flakiest.data ?? []).map((one) => ({
-    scenarioId: one.scenarioId,
-    name: one.subject,
+    scenarioId: one.subject.scenarioId,
+    name: one.subject.label,
     figure: `${count(one.flakyExecutions)} of ${count(one.executions)}`,
   }));
   return (

@@ -44,7 +44,7 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
             <Figure label="Flaky">
               <Subjects
                 rows={summary.flaky.map((one) => [
-                  one.subject,
+                  one.subject.label,
                   `${count(one.passed)} passed, ${count(one.failed)} failed`,
                 ])}
               />
@@ -52,7 +52,7 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
           )}
           {counts.total > 1 && summary.slowest.length > 0 && (
             <Figure label="Slowest">
-              <Subjects rows={summary.slowest.map((one) => [one.subject, duration(one.latencyMs)])} />
+              <Subjects rows={summary.slowest.map((one) => [one.subject.label, duration(one.latencyMs)])} />
             </Figure>
           )}
         </SimpleGrid>
@@ -93,7 +93,7 @@ function Subjects({ rows }: { rows: [subject: string, figure: string][] }) {
   return (
     <>
       {rows.slice(0, MOST_SUBJECTS).map(([subject, figure]) => (
-        <Text key={subject} size="xs" lineClamp={2} title={subject}>
+        <Text key={subject} size="xs">
           {subject}{' '}
           <Text span inherit c="dimmed">
             {figure}

@@ -27,6 +27,6 @@ export function useExecution(id: string) {
   useEvents(listen);
 
   const subjects = summary.data?.flaky;
-  const flaky = useMemo(() => new Set(subjects?.map(subjectKey)), [subjects]);
+  const flaky = useMemo(() => new Set(subjects?.map(({ subject }) => subjectKey(subject))), [subjects]);
   return { execution, runs, summary, flaky };
 }
