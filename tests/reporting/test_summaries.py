@@ -12,6 +12,16 @@ from evalstudio.project.entities import Counts, RunSummary
 from evalstudio.reporting.statistics import Z_95, flakiest, group_of, rate, rates_of, summarize, wilson
 from evalstudio.storage.contract import Subject
 
+WHOLE = Subject(
+    scenario_id="s1",
+    scenario_name="Booking",
+    case_name="one",
+    persona_id="p1",
+    persona_name="Ada",
+    connector_id="c1",
+    connector_name="Agent",
+)
+
 
 class TestRates:
     def test_a_rate_as_json_has_every_field_by_its_name(self) -> None:
@@ -66,15 +76,7 @@ class TestOneRun:
         assert (group.execution_id, group.status, group.runs) == ("x", "error", 1)
         assert (group.outcome, group.fault, group.asserted) == ("error", "agent", False)
         assert (group.max_latency_ms, group.tokens, group.runs_with_tokens) == (20.5, 7, 1)
-        assert group.subject == Subject(
-            scenario_id="s1",
-            scenario_name="Booking",
-            case_name="one",
-            persona_id="p1",
-            persona_name="Ada",
-            connector_id="c1",
-            connector_name="Agent",
-        )
+        assert group.subject == WHOLE
 
     def test_before_its_end_it_has_no_outcome(self) -> None:
         group = group_of(finished(status="running"))
@@ -87,23 +89,23 @@ class TestOneRun:
 
 class TestSummaries:
     def test_a_summary_as_json_has_every_field_by_its_name(self) -> None:
-        whole = Subject(
-            scenario_id="s1",
-            scenario_name="Booking",
-            case_name="one",
-            persona_id="p1",
-            persona_name="Ada",
-            connector_id="c1",
-            connector_name="Agent",
-        )
         runs = [
-            run("pass", subject=whole, runs=2, max_latency_ms=3.0, tokens=5, runs_with_tokens=2),
-            run("fail", subject=whole, max_latency_ms=9.0),
+            run("pass", subject=WHOLE, runs=2, max_latency_ms=3.0, tokens=5, runs_with_tokens=2),
+            run("fail", subject=WHOLE, max_latency_ms=9.0),
             run("error", "b", runs=2),
             run("error", "b", fault="judge"),
             run("pass", "c", asserted=False),
         ]
-        parts = {"subject": whole.model_dump(by_alias=True)}
+        parts = {
+            "label": "Booking · one · Ada · Agent",
+            "scenarioId": "s1",
+            "scenarioName": "Booking",
+            "caseName": "one",
+            "personaId": "p1",
+            "personaName": "Ada",
+            "connectorId": "c1",
+            "connectorName": "Agent",
+        }
         summary = summarize(runs)
         sent = summary.model_dump(by_alias=True)
         assert sent.pop("counts") == summary.counts.model_dump(by_alias=True)
@@ -111,9 +113,9 @@ class TestSummaries:
             "errorsByFault": {"system": 2, "judge": 1},
             "passRateOfScored": rate(2, 3).model_dump(by_alias=True),
             "passRateOfAttempted": rate(2, 6).model_dump(by_alias=True),
-            "flaky": [parts | {"runs": 3, "passed": 2, "failed": 1}],
+            "flaky": [{"subject": parts, "runs": 3, "passed": 2, "failed": 1}],
             "flakyRuns": 3,
-            "slowest": [parts | {"latencyMs": 9.0}],
+            "slowest": [{"subject": parts, "latencyMs": 9.0}],
             "tokens": 5,
             "runsWithTokens": 2,
         }
@@ -140,7 +142,7 @@ class TestSummaries:
     def test_an_agents_error_that_counts_as_a_failure_makes_its_subject_flaky(self) -> None:
         runs = [run("pass", "a"), run("error", "a", fault="agent")]
         assert summarize(runs).flaky == []
-        assert [one.subject for one in summarize(runs, agent_errors_fail=True).flaky] == ["a · c"]
+        assert [one.subject.label for one in summarize(runs, agent_errors_fail=True).flaky] == ["a · c"]
 
     def test_flaky_subjects_are_in_order_and_errors_beside_them_change_nothing(self) -> None:
         runs = [
@@ -170,15 +172,7 @@ class TestSlowest:
         assert [name for name, _ in self.slowest(*runs)] == ["a", "b", "c"]
 
     def test_of_two_as_slow_of_one_subject_the_name_it_had_first_stays(self) -> None:
-        renamed = Subject(
-            scenario_id="id of s",
-            scenario_name="new name",
-            case_name=None,
-            persona_id=None,
-            persona_name=None,
-            connector_id="id of c",
-            connector_name="c",
-        )
+        renamed = subject().model_copy(update={"scenario_name": "new name"})
         runs = [run("pass", max_latency_ms=5.0), run("pass", subject=renamed, max_latency_ms=5.0)]
         assert self.slowest(*runs) == [("s", 5.0)]
 
@@ -216,4 +210,4 @@ class TestHistories:
         runs += [run("pass", execution="2"), run("error", execution="2"), run("fail", execution="3", runs=2)]
         [history] = flakiest(runs, 5)
         assert (history.flaky_executions, history.executions) == (1, 2)
-        assert history.subject == subject().label
+        assert history.subject == subject()
