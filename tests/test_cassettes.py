@@ -344,7 +344,9 @@ async def run(agent_url: str, model_url: str, cassette: Cassette, repetitions: i
 
 def shown(results: list[RunResult]) -> str:
     """The results whole, but for the time our own evaluators took this time."""
-    return re.sub(r'"duration_ms":[^,}]+', "", json_text([dataclasses.asdict(result) for result in results]))
+    return re.sub(
+        r'"duration(_ms|Ms)":[^,}]+', "", json_text([dataclasses.asdict(result) for result in results])
+    )
 
 
 async def test_a_run_replays_without_servers_keys_or_differences(

@@ -95,7 +95,7 @@ def test_an_eval_accepts_one_connector_or_several() -> None:
     assert Eval.model_validate({"name": "x", "scenarioIds": ["s"], "connectorId": "c"}).connector_ids == ["c"]
     several = Eval.model_validate({"name": "x", "scenarioIds": ["s"], "connectorIds": ["c", "d"]})
     assert several.connector_ids == ["c", "d"]
-    assert several.repetitions == 1
+    assert several.repetitions is None
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,11 @@ class TestWaysToWriteThem:
         assert read(tmp_path, a__yaml="kind: persona\nname: 李雷 Ünïcødé 🙂\n")[0].name == "李雷 Ünïcødé 🙂"
 
     def test_defaults_written_out_are_no_different_from_defaults(self, tmp_path: Path) -> None:
-        text = f"kind: scenario\nname: S\nmaxMessages: 10\nscript: []\n{JUDGED}\n"
-        assert "maxMessages" not in read(tmp_path, a__yaml=text)[0].body
+        text = f"kind: scenario\nname: S\nstopOnFailure: true\nmaxMessages: 10\nscript: []\n{JUDGED}\n"
+        body = read(tmp_path, a__yaml=text)[0].body
+        assert "stopOnFailure" not in body
+        # An explicit limit is more than a default: it stands whatever the project's default is.
+        assert body["maxMessages"] == 10
 
 
 class TestWhatYamlWordsMean:

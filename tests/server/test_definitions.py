@@ -71,7 +71,7 @@ class TestTheWayOfADefinition:
             "POST", "/api/evals", {"name": "x", "scenarioIds": ["nope"], "connectorIds": [connector["id"]]}
         )
         assert wrong.status == 422
-        assert wrong.error["message"] == 'scenarioIds: there is no scenario "nope".'
+        assert wrong.error["message"] == 'scenarioIds: there is no scenario "nope"'
 
         used = await api("DELETE", f"/api/scenarios/{scenario['id']}")
         assert used.status == 409
@@ -157,7 +157,7 @@ class TestValidation:
     async def test_refuses_an_unknown_persona(self, api: Api) -> None:
         answer = await api("POST", "/api/scenarios", {**SCENARIO, "personaIds": ["nobody"]})
         assert answer.status == 422
-        assert answer.error["message"] == 'personaIds: there is no persona "nobody".'
+        assert answer.error["message"] == 'personaIds: there is no persona "nobody"'
         assert answer.error["details"][0]["path"] == "personaIds"
 
     async def test_what_is_not_json_is_a_bad_request(self, api: Api) -> None:
