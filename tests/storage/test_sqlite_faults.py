@@ -36,8 +36,8 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk with room for the schema and a little more."""
     whole = sqlite.connect
 
-    def limited(path: Path, *, reading: bool = False) -> object:
-        engine = whole(path, reading=reading)
+    def limited(path: Path, *, reading: bool = False, full_sync: bool = False) -> object:
+        engine = whole(path, reading=reading, full_sync=full_sync)
 
         @event.listens_for(engine, "connect")
         def _limit(connection: sqlite3.Connection, _: object) -> None:
