@@ -173,14 +173,14 @@ def _effective(gate: Gate, results: Sequence[Finding]) -> Finding:
         return results[-1]
     failures = [result for result in counted if result.failed]
     errors = [result for result in counted if result.error is not None]
-    held = [result for result in counted if result.holds]
+    holding = [result for result in counted if result.holds]
     if gate == "eventually":
         decisive = [result for result in failures if result.decisive]
-        chosen = (decisive or held[:1] or errors[-1:] or failures[-1:])[0]
+        chosen = (decisive or holding[:1] or errors[-1:] or failures[-1:])[0]
         return replace(chosen, pending=False) if chosen.pending else chosen
     if failures or errors:
         return (failures or errors)[0]
-    return min(held, key=lambda result: math.inf if result.value is None else result.value)
+    return min(holding, key=lambda result: math.inf if result.value is None else result.value)
 
 
 def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[Finding]]:

@@ -127,7 +127,7 @@ def _ask_for_all(schema: dict[str, Any]) -> None:
 @cache
 def vote_schema(success: bool, failure: bool) -> type[BaseModel]:
     """What one call answers: the reasoning first, then only what is asked."""
-    asked = {"success_met": success, "failure_met": failure}
+    requested = {"success_met": success, "failure_met": failure}
     defaults: dict[str, tuple[Any, Any]] = {
         "reasoning": (Annotated[str, AfterValidator(_stripped)], ...),
         "evidence": (list[str], []),
@@ -138,7 +138,7 @@ def vote_schema(success: bool, failure: bool) -> type[BaseModel]:
     fields: dict[str, Any] = {
         name: (shape, Field(default, description=VERDICT_FIELDS[name]))
         for name, (shape, default) in defaults.items()
-        if asked.get(name, True)
+        if requested.get(name, True)
     }
     config = ConfigDict(json_schema_extra=_ask_for_all)
     return create_model("Verdict", __config__=config, __doc__="The verdict on a conversation.", **fields)
