@@ -13,7 +13,7 @@ from tests.support.agent_server import DROP, HTML, AgentServer, Answer, Recorded
 from tests.support.sessions import QUICK, settings_of, talk, user
 
 from evalstudio.cassettes import Cassette, CassetteError, CassetteMiss
-from evalstudio.connectors.cassette_session import RecordedSession, ReplayedSession, Session, open_session
+from evalstudio.connectors.cassette_session import CassetteSession, Session, open_session
 from evalstudio.connectors.contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -85,12 +85,14 @@ async def test_a_conversation_is_played_back_as_it_was_with_the_server_gone(
     async with AgentServer(booking) as server:
         with Cassette.record(path) as cassette:
             session = opened(cassette, server.url, pool)
-            assert isinstance(session, RecordedSession)
+            assert isinstance(session, CassetteSession)
+            assert session.live is not None
             recorded = await talk(session, "To Bern", "The first")  # pyright: ignore[reportArgumentType]
     for number in range(2):
         run = RunInfo(id=f"another-{number}")
         again = opened(Cassette.replay(path), server.url, run=run)
-        assert isinstance(again, ReplayedSession)
+        assert isinstance(again, CassetteSession)
+        assert again.live is None
         await again.setup()
         assert await talk(again, "To Bern", "The first") == recorded  # pyright: ignore[reportArgumentType]
         assert await again.state() is None

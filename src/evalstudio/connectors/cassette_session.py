@@ -1,4 +1,4 @@
-"""Sessions with a cassette: one records what an agent answers, one replays it without any agent.
+"""A session with a cassette: it records what an agent answers, or replays it without any agent.
 
 A call is known by the agent and the conversation. Headers, run and thread ids, timings and limits are no
 part of it, so that a recording made on one machine can be replayed on another.
@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -29,16 +29,6 @@ from .session import AgentSession
 
 T = TypeVar("T")
 Json = dict[str, Any]
-
-
-class Session(Protocol):
-    """One run's connection to one agent, live or replayed."""
-
-    @property
-    def run(self) -> RunInfo: ...
-    async def setup(self) -> None: ...
-    async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply: ...
-    async def state(self) -> Json | None: ...
 
 
 def open_session(
@@ -60,9 +50,9 @@ def open_session(
     headers = extra_headers or {}
     recording = AgentRecording.of(definition, settings, headers, cassette, run_key) if cassette else None
     if recording is not None and recording.cassette.replaying:
-        return ReplayedSession(recording, run)
+        return CassetteSession(recording, run, None)
     live = AgentSession(definition, settings, pool=pool, run=run, extra_headers=headers, policy=policy)
-    return live if recording is None else RecordedSession(live, recording)
+    return live if recording is None else CassetteSession(recording, run, live)
 
 
 @dataclass(slots=True, frozen=True)
@@ -106,26 +96,30 @@ class AgentRecording:
         return response
 
 
-class RecordedSession:
-    """A live session whose exchanges are kept, errors too."""
+class CassetteSession:
+    """A session whose exchanges are kept, errors too; without a live one they are answered as recorded."""
 
-    def __init__(self, session: AgentSession, recording: AgentRecording) -> None:
-        self._session = session
+    def __init__(self, recording: AgentRecording, run: RunInfo, live: AgentSession | None) -> None:
+        self.run = run
         self._recording = recording
+        self.live = live
         self._messages: list[Message] = []
-
-    @property
-    def run(self) -> RunInfo:
-        return self._session.run
 
     async def setup(self) -> None:
         if self._recording.definition.setup_hook is not None:
-            await self._record(self._recording.request("setup"), self._session.setup(), lambda _: {})
+            request = self._recording.request("setup")
+            if self.live is None:
+                self._recording.find(request)
+            else:
+                await self._record(request, self.live.setup(), lambda _: {})
 
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         request = _invocation(self._recording, messages, new_messages)
         before = list(messages)
-        reply = await self._record(request, self._session.invoke(messages, new_messages), _reply_json)
+        if self.live is None:
+            reply = self._replay(self._recording.find(request), len(new_messages))
+        else:
+            reply = await self._record(request, self.live.invoke(messages, new_messages), _reply_json)
         self._messages = [*before, *reply.messages]
         return reply
 
@@ -133,7 +127,9 @@ class RecordedSession:
         if self._recording.definition.state_hook is None:
             return None
         request = self._recording.request("state", messages=_plain(self._messages))
-        return await self._record(request, self._session.state(), lambda state: {"state": state})
+        if self.live is None:
+            return self._recording.find(request).get("state")
+        return await self._record(request, self.live.state(), lambda state: {"state": state})
 
     async def _record(self, request: Json, answer: Coroutine[Any, Any, T], to_json: Callable[[T], Json]) -> T:
         try:
@@ -145,37 +141,19 @@ class RecordedSession:
         self._recording.keep(request, to_json(value))
         return value
 
-
-class ReplayedSession:
-    """Answers as the agent did when it was recorded. Nothing is called and nothing is waited for."""
-
-    def __init__(self, recording: AgentRecording, run: RunInfo) -> None:
-        self.run = run
-        self._recording = recording
-        self._messages: list[Message] = []
-
-    async def setup(self) -> None:
-        if self._recording.definition.setup_hook is not None:
-            self._recording.find(self._recording.request("setup"))
-
-    async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
-        response = self._recording.find(_invocation(self._recording, messages, new_messages))
+    def _replay(self, response: Json, sent: int) -> AgentReply:
         try:
             reply = _reply(response)
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             path = self._recording.cassette.path
             raise CassetteError(f"an answer recorded in {path} cannot be used: {error}") from None
-        self._messages = [*messages, *reply.messages]
         self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
-        self.run.thread_message_count += len(new_messages) + len(reply.messages)
+        self.run.thread_message_count += sent + len(reply.messages)
         self.run.turn += 1
         return reply
 
-    async def state(self) -> Json | None:
-        if self._recording.definition.state_hook is None:
-            return None
-        request = self._recording.request("state", messages=_plain(self._messages))
-        return self._recording.find(request).get("state")
+
+Session = AgentSession | CassetteSession
 
 
 def _invocation(
