@@ -258,6 +258,16 @@ class TestGivingBack:
         await store.release([mine.lease])
         assert await asyncio.wait_for(waiting, 5)
 
+    async def test_what_comes_back_is_new_work(self, store: SqlStore) -> None:
+        await queued(store)
+        (mine,) = await claimed(store)
+
+        def is_new_work(unit: Transaction) -> bool:
+            queue.release(unit, [mine.lease])
+            return unit.new_work
+
+        assert await store.database.write(is_new_work) is True
+
     async def test_an_abandoned_run_counts_a_loss_and_says_why(self, store: SqlStore) -> None:
         await queued(store, 3)
         mine, _ = await claimed(store, "dead", 2)
