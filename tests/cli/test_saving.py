@@ -102,7 +102,7 @@ CASES = {
     ),
     "a placeholder without a value": Saving(
         {**JUDGED, "script": ["{{x}}"], "cases": [{"name": "c", "vars": {"y": 1}}]},
-        Refused('case "c": {{x}} has no value'),
+        Refused('case "c": script[0]: {{x}} has no value'),
     ),
     "cases outside of the project": Saving(
         {**JUDGED, "cases": "../../secret.csv"}, Refused("leads out of the project folder")
