@@ -151,8 +151,9 @@ def _output(
     row = unit.connection.execute(query).one_or_none()
     if row is None:
         return None, None
+    final = _FINDINGS.validate_python(row.output.pop(FINAL_RESULTS, []))
     if run_turns:
-        run_turns[-1].results += _FINDINGS.validate_python(row.output.get(FINAL_RESULTS, []))
+        run_turns[-1].results += final
     return _OUTPUT.validate_python(row.output), Verdict.model_validate(row.result)
 
 
