@@ -79,7 +79,7 @@ async def evaluate(entries: list[Entry]) -> Verdict:
         turns.append(results)
     last = recorded()[-1]
     turns[-1] += await run_turn([entry for entry in entries if entry.gate == "finally"], last)
-    return conclude(entries, turns, last)
+    return conclude(entries, turns, last.criteria)
 
 
 def show(entries: list[Entry], verdict: Verdict) -> None:
