@@ -7,7 +7,7 @@ from typing import Any
 
 from .evaluators.contract import EvaluatorContext, Invocation, PersonaInfo, ScenarioInfo, TurnFacts
 from .evaluators.criteria import EvaluationCriteria
-from .messages import Message, TokensUsage, ToolCall
+from .messages import Message, TokensUsage, ToolCall, read_messages, read_usage
 
 
 def context(
@@ -36,7 +36,7 @@ def context(
 
     ``messages`` is what was said before; the prompt and the response are added to it.
     """
-    earlier = [Message.model_validate(message) for message in messages or ()]
+    earlier = read_messages(messages or ())
     if prompt is not None:
         earlier.append(Message(role="user", content=prompt))
     new: list[Message] = []
@@ -45,10 +45,10 @@ def context(
         if tool_calls:
             answer.tool_calls = [ToolCall.model_validate(call) for call in tool_calls]
         new.append(answer)
-    usage = None if tokens_usage is None else TokensUsage.model_validate(tokens_usage)
+    usage, usage_missing = read_usage(tokens_usage)
     facts = TurnFacts(
         messages=earlier + new,
-        last_invocation=Invocation(latency_ms, new, usage),
+        last_invocation=Invocation(latency_ms, new, usage, usage_missing),
         turn=turn,
         is_final=is_final,
         scenario=ScenarioInfo(scenario, instructions),

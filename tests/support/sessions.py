@@ -37,8 +37,7 @@ def settings_of(
     modules: tuple[str, ...] = (),
 ) -> ConnectorSettings[Any]:
     project = ProjectScope(folder, modules) if folder else None
-    parsed = definition.config.parse(definition.type, config)
-    return ConnectorSettings(parsed, url, headers or {}, project)
+    return definition.settings(config, url, headers, project)
 
 
 def session_of(

@@ -84,6 +84,8 @@ def _title(turn: Turn) -> str:
     more = [] if turn.latency_ms is None else [milliseconds(turn.latency_ms)]
     if turn.tokens_usage:
         more.append(f"{turn.tokens_usage.total_tokens:,} tokens")
+    elif turn.usage_missing:
+        more.append(f"no tokens: {printable(turn.usage_missing)}")
     return f"Turn {turn.number}" + (f" ({', '.join(more)})" if more else "")
 
 

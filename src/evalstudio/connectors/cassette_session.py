@@ -20,11 +20,11 @@ from ..base.paths import texts_in
 from ..base.redaction import SECRET_HEADER, SECRET_SETTING, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
 from ..cassettes import Cassette, CassetteError
-from ..messages import Message, TokensUsage
+from ..messages import Message, read_messages, read_usage
 from .connection import CallPolicy
 from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo, merge_headers
 from .http_pool import HttpPool
-from .replies import AgentReply
+from .replies import AgentReply, check_said
 from .session import AgentSession
 
 T = TypeVar("T")
@@ -63,6 +63,7 @@ class AgentRecording:
     agent: Json
     cassette: Cassette
     run_key: str
+    allow_empty: bool = False
 
     @classmethod
     def of(
@@ -79,7 +80,7 @@ class AgentRecording:
             "baseUrl": shown_address(settings.base_url.strip()),
             "config": _recorded_config(settings.config),
         }
-        return cls(definition, agent, cassette, run_key)
+        return cls(definition, agent, cassette, run_key, settings.allow_empty)
 
     def request(self, op: str, **more: Any) -> Json:
         return {"op": op, **self.agent, **more}
@@ -147,6 +148,8 @@ class CassetteSession:
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             path = self._recording.cassette.path
             raise CassetteError(f"an answer recorded in {path} cannot be used: {error}") from None
+        if not self._recording.allow_empty:
+            check_said(reply.messages)
         self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
         self.run.thread_message_count += sent + len(reply.messages)
         self.run.turn += 1
@@ -175,17 +178,19 @@ def _reply_json(reply: AgentReply) -> Json:
         "tokensUsage": reply.tokens_usage.model_dump() if reply.tokens_usage else None,
         "threadId": reply.thread_id,
         "metadata": reply.metadata,
+        **({"usageMissing": reply.usage_missing} if reply.usage_missing else {}),
     }
 
 
 def _reply(response: Json) -> AgentReply:
-    usage = response.get("tokensUsage")
+    usage, usage_missing = read_usage(response.get("tokensUsage"))
     return AgentReply(
-        messages=[Message.model_validate(message) for message in response["messages"]],
+        messages=read_messages(response["messages"]),
         latency_ms=float(response["latencyMs"]),
-        tokens_usage=TokensUsage.model_validate(usage) if usage is not None else None,
+        tokens_usage=usage,
         thread_id=response.get("threadId"),
         metadata=response.get("metadata") or {},
+        usage_missing=usage_missing or response.get("usageMissing"),
     )
 
 

@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from ..base.schemas import Schema
-from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
+from ..configs import (
+    ConfigShape,
+    StrictConfig,
+    config_of,
+    first_paragraph,
+    label_from,
+    locals_of_caller,
+    type_of,
+)
 from ..messages import Message, TokensUsage
 
 if TYPE_CHECKING:
@@ -39,6 +47,14 @@ C = TypeVar("C")
 Headers = Mapping[str, str]
 
 
+class CommonConfig(StrictConfig):
+    """What the config of every connector may set beside its own."""
+
+    allow_empty: bool = Field(
+        default=False, description="Whether an answer with neither text nor a tool call is one"
+    )
+
+
 @dataclass(slots=True, frozen=True)
 class ProjectScope:
     """What connectors may reach on this machine: files of one folder, functions of listed modules."""
@@ -55,6 +71,7 @@ class ConnectorSettings(Generic[C]):
     base_url: str = ""
     headers: Headers = field(default_factory=dict[str, str])
     project: ProjectScope | None = None
+    allow_empty: bool = False
 
 
 @dataclass(slots=True)
@@ -115,13 +132,15 @@ def merge_headers(under: Headers, over: Headers) -> dict[str, str]:
 
 @dataclass(slots=True)
 class ConnectorResponse:
-    """What the agent added: only the new messages."""
+    """What the agent added: only the new messages. With ``success=False`` the call failed with ``error``."""
 
-    messages: Sequence[Message | Mapping[str, Any]]
+    messages: Sequence[Message | Mapping[str, Any]] = ()
     latency_ms: float | None = None
     tokens_usage: TokensUsage | Mapping[str, Any] | None = None
     thread_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    success: bool = True
+    error: str | None = None
 
 
 Returned = ConnectorResponse | str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
@@ -137,7 +156,7 @@ class ConnectorDefinition:
     function: Invoke
     label: str
     description: str = ""
-    config: ConfigShape = field(default_factory=lambda: ConfigShape(None))
+    config: ConfigShape = field(default_factory=lambda: ConfigShape(None, CommonConfig))
     module: str = ""
     needs_address: bool = False
     test_hook: Hook | None = None
@@ -167,6 +186,19 @@ class ConnectorDefinition:
         """Releases what the connector holds."""
         self.close_hook = hook
         return hook
+
+    def settings(
+        self,
+        config: Mapping[str, Any] | None = None,
+        base_url: str = "",
+        headers: Headers | None = None,
+        project: ProjectScope | None = None,
+    ) -> ConnectorSettings[Any]:
+        """Where the agent is and how to call it, with the config checked."""
+        parsed = self.config.parse(self.type, config)
+        common: CommonConfig = self.config.parse_common(self.type, config)
+        allow_empty = common.allow_empty or getattr(parsed, "allow_empty", False) is True
+        return ConnectorSettings(parsed, base_url, headers or {}, project, allow_empty)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -199,7 +231,7 @@ def define_connector(
             function=function,
             label=label or label_from(name),
             description=description or first_paragraph(function),
-            config=ConfigShape(shape),
+            config=ConfigShape(shape, CommonConfig),
             module=function.__module__,
             needs_address=needs_address,
         )

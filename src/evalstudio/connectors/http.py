@@ -13,7 +13,9 @@ from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_pa
 from ..base.placeholders import fill, names_in, only_placeholder, written
 from ..base.text import cut
 from ..configs import StrictConfig
+from ..messages import as_said, looks_like_message
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+from .replies import check_answer
 
 
 class RemoteConfig(StrictConfig):
@@ -75,10 +77,12 @@ async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
 
 def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
     """The response in an answer."""
+    check_answer(answer)
+    usage = follow(answer, read_path(config.usage_path))
     thread = follow(answer, read_path(config.thread_id_path))
     return ConnectorResponse(
         messages=_messages(config, answer),
-        tokens_usage=fields_of(follow(answer, read_path(config.usage_path))) or None,
+        tokens_usage=None if usage is MISSING else usage,
         thread_id=str(thread) if isinstance(thread, str | int) else None,
     )
 
@@ -124,8 +128,8 @@ def _usual(answer: Any) -> Any:
 
 def _as_messages(reply: Any) -> list[Any] | None:
     fields = fields_of(reply)
-    if not {"role", "content", "tool_calls"}.isdisjoint(fields):
-        return [{"role": "assistant", **fields}]
+    if looks_like_message(fields):
+        return [as_said(fields)]
     items = [reply] if isinstance(reply, str) else items_of(reply)
     if items is None:
         return None

@@ -13,10 +13,9 @@ from pydantic import Field
 
 from ..base.json_text import json_text
 from ..base.paths import fields_of, items_of
-from ..messages import TokensUsage
+from ..messages import TokensUsage, UnreadableItem, read_messages, read_usage
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .http import RemoteConfig
-from .replies import read_usage
 
 _SEEN = "langgraph.seen"
 
@@ -85,8 +84,8 @@ def _read(
         raise ConnectorError(f"the graph's state has the wrong shape: no list of messages (its keys: {keys})")
     seen: set[str] = ctx.run.memory.setdefault(_SEEN, set())
     known = seen | {message["id"] for message in sent}
-    new = [item for place, item in enumerate(state) if _is_new(item, place, known, ctx)]
-    messages = [message for item in new if (message := to_openai(item)) is not None]
+    new = [(place + 1, item) for place, item in enumerate(state) if _is_new(item, place, known, ctx)]
+    messages = [message for place, item in new for message in to_openai(item, place)]
     interrupt: Any = fields.get("__interrupt__")
     if not messages:
         waiting = f"; it waits for {json_text(interrupt)[:300]}" if interrupt else ""
@@ -94,7 +93,7 @@ def _read(
     seen |= known | {message["id"] for message in messages if "id" in message}
     return ConnectorResponse(
         messages=messages,
-        tokens_usage=usage_of(new),
+        tokens_usage=usage_of([item for _, item in new]),
         thread_id=thread_id,
         metadata={"interrupt": interrupt} if interrupt else {},
     )
@@ -114,72 +113,27 @@ def _error_text(error: Any) -> str:
     return text[:1000]
 
 
-_ROLES = {
-    "ai": "assistant",
-    "AIMessageChunk": "assistant",
-    "human": "user",
-    "tool": "tool",
-    "system": "system",
-    "developer": "developer",
-    "function": "function",
-}
-# Blocks that repeat what ``tool_calls`` already says.
-_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
+# Of LangChain's many fields those that say something about the conversation.
+_KEPT = ("role", "content", "tool_calls", "id", "name", "tool_call_id", "status")
 
 
-def to_openai(item: Any) -> dict[str, Any] | None:
-    """One message as it goes on; nothing for those the user wrote and for orders to remove one."""
-    fields = fields_of(item)
-    if not fields:
-        raise ConnectorError(f"the graph's state holds a {type(item).__name__} among its messages")
-    kind: Any = fields.get("type") or fields.get("role")
-    role = _ROLES.get(str(kind), str(kind))
-    if role in ("user", "remove"):
-        return None
-    message: dict[str, Any] = {"role": role, "content": _content(fields.get("content"))}
-    if calls := _calls(fields):
-        message["tool_calls"] = calls
-    for name in ("id", "name", "tool_call_id"):
-        if isinstance(fields.get(name), str):
-            message[name] = fields[name]
-    if fields.get("status") == "error":
-        message["status"] = "error"
-    return message
+def to_openai(item: Any, place: int = 1) -> list[dict[str, Any]]:
+    """The messages an item of the state holds; none for what the user wrote and for orders to remove one."""
+    try:
+        messages = read_messages([item], roles=None)
+    except UnreadableItem as error:
+        raise ConnectorError(f"message {place} of the graph's state {error.problem}") from None
+    read = [message.to_json() for message in messages if message.role != "user"]
+    return [{name: fields[name] for name in _KEPT if name in fields} for fields in read]
 
 
-def usage_of(items: list[Any]) -> TokensUsage | None:
-    """What all messages together used; nothing where none says."""
-    reported = [fields_of(fields_of(item).get("usage_metadata")) for item in items]
-    usages = [usage for fields in reported if (usage := read_usage(fields or None)) is not None]
+def usage_of(items: list[Any]) -> Any:
+    """What all messages together used; nothing where none says; one that cannot be read, as it is."""
+    reported = [fields_of(item).get("usage_metadata") for item in items]
+    usages: list[TokensUsage] = []
+    for value in reported:
+        usage, problem = read_usage(value)
+        if problem is not None:
+            return value
+        usages += [] if usage is None else [usage]
     return sum(usages[1:], usages[0]) if usages else None
-
-
-def _content(content: Any) -> Any:
-    """Text stays text; of blocks those that are not tool calls stay, a lone text block becomes its text."""
-    items = items_of(content)
-    if items is None:
-        return content
-    blocks = [block for block in items if fields_of(block).get("type") not in _CALL_BLOCKS]
-    match blocks:
-        case []:
-            return None
-        case [{"type": "text", "text": str(text)}]:
-            return text
-        case _:
-            return blocks
-
-
-def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The tool calls, those with broken arguments included: the agent made them."""
-    lists = [items_of(message.get(name)) or [] for name in ("tool_calls", "invalid_tool_calls")]
-    return [_call(fields_of(call)) for calls in lists for call in calls]
-
-
-def _call(call: dict[str, Any]) -> dict[str, Any]:
-    if "function" in call:
-        return call
-    return {
-        "id": str(call.get("id") or ""),
-        "type": "function",
-        "function": {"name": str(call.get("name") or ""), "arguments": call.get("args")},
-    }

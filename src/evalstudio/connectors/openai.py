@@ -69,7 +69,7 @@ def _read(answer: Any) -> ConnectorResponse:
     }
     return ConnectorResponse(
         messages=[reply],
-        tokens_usage=fields_of(fields.get("usage")) or None,
+        tokens_usage=fields.get("usage"),
         metadata={key: value for key, value in facts.items() if value is not None},
     )
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ..base.concurrency import blocking
 from ..base.paths import fields_of, items_of
-from ..base.problems import problems_of
 from ..base.text import cut
 from ..configs import StrictConfig
-from ..messages import Message
+from ..messages import Message, UnreadableItem, read_messages
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, ProjectScope, define_connector
 
 Texts = tuple[str, ...]
@@ -201,8 +200,8 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     if items is None:
         raise ConnectorError(f'{where}: expected an object with "messages", a list')
     try:
-        messages = [Message.model_validate(item) for item in items]
-    except ValidationError as error:
-        raise ConnectorError(f"{where}: not a message: {problems_of(error)[0]}") from None
+        messages = read_messages(items)
+    except UnreadableItem as error:
+        raise ConnectorError(f"{where}: not a message: {error}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
     recording.add(Conversation(names[0] if names else where, *split(messages)), names)

@@ -35,7 +35,7 @@ from .contract import (
 )
 from .exchange import explain
 from .http_pool import HttpPool
-from .replies import AgentReply, read_reply
+from .replies import AgentReply, read_reply, read_test
 
 log = logging.getLogger("evalstudio")
 
@@ -75,7 +75,8 @@ class AgentSession:
         ctx = self._context(messages, new_messages)
         returned, latency_ms = await self._attempt(self.definition.function, ctx)
         try:
-            reply = read_reply(returned, latency_ms, self._policy.max_messages)
+            most, allow_empty = self._policy.max_messages, self._settings.allow_empty
+            reply = read_reply(returned, latency_ms, most, allow_empty=allow_empty)
         except ConnectorError as error:
             raise self._named(error) from None
         self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
@@ -99,9 +100,10 @@ class AgentSession:
             hello = [Message(role="user", content="Hello")]
             return _reply_text((await self.invoke(hello, hello)).messages)
         answer, _ = await self._attempt(self.definition.test_hook, self._context((), ()))
-        if answer is False:
-            raise self._named(ConnectorError("its test says that the agent is not usable"))
-        return "" if answer is None or answer is True else str(answer)
+        try:
+            return read_test(answer)
+        except ConnectorError as error:
+            raise self._named(error) from None
 
     def _context(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> ConnectorContext[Any]:
         if self._opened is None or self._opened[2].http.closed:

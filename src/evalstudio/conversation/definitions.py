@@ -19,7 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 from ..evaluators.contract import Gate, Reduce
 from ..evaluators.criteria import EvaluationCriteria, Name, check_unique
 from ..evaluators.definition import Entry, EvaluatorDefinition
-from ..messages import Message
+from ..messages import Message, MessageList
 
 FailureMode = Literal["on_max_messages", "every_turn"]
 
@@ -83,7 +83,7 @@ class Scenario(Definition):
 
     name: Name
     instructions: str | None = Field(default=None, description="What the simulated user is doing here")
-    messages: list[Message] = Field(default_factory=list[Message], description="What was said before")
+    messages: MessageList = Field(default_factory=list[Message], description="What was said before")
     script: list[ScriptText] = Field(default_factory=list[str], description="Fixed user messages, in order")
     max_messages: int | None = Field(
         default=None,

@@ -112,12 +112,12 @@ def _agent(connector: AgentLike, registry: PluginRegistry) -> Agent:
         definition = (
             connector if isinstance(connector, ConnectorDefinition) else callable_connector(connector)
         )
-        return definition, ConnectorSettings(definition.config.parse(definition.type, {}))
+        return definition, definition.settings()
     fields = cast(Mapping[str, Any], connector)
     definition = _definition(fields.get("type", ""), registry)
-    config = definition.config.parse(definition.type, fields.get("config"))
     address, headers = fields.get("baseUrl") or fields.get("base_url") or "", fields.get("headers") or ()
-    return definition, ConnectorSettings(config, str(address), dict(headers), ProjectScope(Path.cwd()))
+    scope = ProjectScope(Path.cwd())
+    return definition, definition.settings(fields.get("config"), str(address), dict(headers), scope)
 
 
 def _definition(kind: object, registry: PluginRegistry) -> ConnectorDefinition:

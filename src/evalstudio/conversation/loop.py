@@ -123,6 +123,7 @@ class _Conversation:
             messages=reply.messages,
             latency_ms=reply.latency_ms,
             tokens_usage=reply.tokens_usage,
+            usage_missing=reply.usage_missing,
         )
 
 

@@ -81,11 +81,15 @@ class PersonaInfo:
 
 @dataclass(slots=True)
 class Invocation:
-    """The agent's answer to one call: the new messages, how long it took, what it used."""
+    """The agent's answer to one call: the new messages, how long it took, what it used.
+
+    ``usage_missing`` says why a usage that the agent reported cannot be used.
+    """
 
     latency_ms: float = 0.0
     messages: list[Message] = field(default_factory=list[Message])
     tokens_usage: TokensUsage | None = None
+    usage_missing: str | None = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,10 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from ..messages import Message, TokensUsage
+from ..messages import (
+    Message,
+    MessageList,
+    TokensUsage,
+    UnreadableItem,
+    UnreadableMessage,
+    read_answer,
+    read_usage,
+)
 from .contract import Embedder, Invocation, LanguageModel, TurnFacts
 from .criteria import EvaluationCriteria, Score, check_unique
 
@@ -31,20 +39,24 @@ class EvaluationInput(BaseModel):
     ground_truth: Any = None
     criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
     agent_config: dict[str, Any] = Field(default_factory=dict[str, Any])
-    message_history: list[Message] = Field(default_factory=list[Message])
+    message_history: MessageList = Field(default_factory=list[Message])
     timestamp: float | None = None
     session_id: str | None = None
     agent_id: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     latency_ms: float | None = Field(default=None, ge=0)
     tokens_usage: TokensUsage | None = None
+    usage_missing: str | None = Field(default=None, description="Why a reported usage cannot be used")
 
-    @field_validator("response", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _message(cls, value: object) -> object:
-        if isinstance(value, Mapping) and "role" in value:
-            return Message.model_validate(dict(cast(Mapping[str, Any], value)))
-        return cast(object, value)
+    def _read(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        fields = dict(cast(Mapping[str, Any], value))
+        _read_response(fields)
+        _read_usage(fields)
+        return fields
 
     @field_validator("context", "agent_config", "metadata", "message_history", "criteria", mode="before")
     @classmethod
@@ -58,6 +70,33 @@ class EvaluationInput(BaseModel):
     def _unique(cls, value: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
         check_unique(value)
         return value
+
+
+def _read_response(fields: dict[str, Any]) -> None:
+    """Read a response that is a message. Of several, the last the agent wrote is what it answered."""
+    try:
+        messages = read_answer(fields.get("response"))
+    except UnreadableItem as error:
+        raise UnreadableMessage(f"response: {error.problem}") from None
+    if not messages:
+        return
+    own = [message for message in messages if message.role == "assistant"]
+    answer = (own or messages)[-1]
+    fields["response"] = answer
+    name = "message_history" if "message_history" in fields else "messageHistory"
+    earlier: Any = fields.get(name) or []
+    if len(messages) > 1 and isinstance(earlier, list):
+        before = [message for message in messages if message is not answer]
+        fields[name] = [*cast(list[Any], earlier), *before]
+
+
+def _read_usage(fields: dict[str, Any]) -> None:
+    name = "tokens_usage" if "tokens_usage" in fields else "tokensUsage"
+    usage, problem = read_usage(fields.get(name))
+    if problem is not None:
+        fields |= {name: None, "usageMissing": problem}
+    elif usage is not None:
+        fields[name] = usage
 
 
 @dataclass(slots=True)
@@ -103,7 +142,7 @@ def facts_of(
         new = [Message(role="assistant", content=response)] if isinstance(response, str) else []
     return TurnFacts(
         messages=record.message_history + new,
-        last_invocation=Invocation(record.latency_ms or 0.0, new, record.tokens_usage),
+        last_invocation=Invocation(record.latency_ms or 0.0, new, record.tokens_usage, record.usage_missing),
         is_final=True,
         ground_truth=record.ground_truth,
         context=record.context,
@@ -130,4 +169,5 @@ def record_of(facts: TurnFacts) -> EvaluationInput:
         agent_config=dict(facts.agent_config),
         latency_ms=facts.last_invocation.latency_ms,
         tokens_usage=facts.last_invocation.tokens_usage,
+        usage_missing=facts.last_invocation.usage_missing,
     )

@@ -114,6 +114,7 @@ class Turn(BaseModel):
     message_count: int = 0
     latency_ms: float | None = None
     tokens_usage: TokensUsage | None = None
+    usage_missing: str | None = Field(default=None, description="Why a reported usage cannot be used")
     results: list[Finding] = Field(
         default_factory=list[Finding],
         validation_alias="evaluatorResults",
@@ -129,7 +130,7 @@ class Turn(BaseModel):
 
     @property
     def invocation(self) -> Invocation:
-        return Invocation(self.latency_ms or 0.0, self.messages, self.tokens_usage)
+        return Invocation(self.latency_ms or 0.0, self.messages, self.tokens_usage, self.usage_missing)
 
     def to_json(self) -> dict[str, Any]:
         """The turn as it is stored, beside its messages."""
@@ -138,6 +139,7 @@ class Turn(BaseModel):
             "messageCount": len(self.all_messages),
             "latencyMs": self.latency_ms,
             "tokensUsage": self.tokens_usage.model_dump() if self.tokens_usage else None,
+            **({"usageMissing": self.usage_missing} if self.usage_missing else {}),
             "evaluatorResults": [finding.to_json() for finding in self.results],
         }
 

@@ -74,8 +74,9 @@ class Workspace:
     ) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
         """What it takes to reach an agent, from a connector as it is stored; its secrets are opened."""
         connector = Connector.model_validate(self.box.open(connector_fields))
-        definition, config = check_connector(connector, self.registry)
-        return definition, ConnectorSettings(config, connector.base_url or "", connector.headers, self.scope)
+        definition = check_connector(connector, self.registry)
+        address = connector.base_url or ""
+        return definition, definition.settings(connector.config, address, connector.headers, self.scope)
 
     def services(self) -> Services:
         return Services(self.llm, self.llm or LocalEmbedder())

@@ -48,27 +48,27 @@ def check_scenario(
     return cases
 
 
-def check_connector(connector: Connector, registry: PluginRegistry) -> tuple[ConnectorDefinition, Any]:
-    """The connector's type and its parsed config."""
+def check_connector(connector: Connector, registry: PluginRegistry) -> ConnectorDefinition:
+    """The connector's type; everything that is wrong with the connector is raised."""
     problems = ProblemList()
     with problems.collect():
         check_address(connector.base_url)
     with problems.collect():
         check_references({"baseUrl": connector.base_url, "headers": connector.headers})
-    definition, config = registry.get_connector(connector.type), None
+    definition = registry.get_connector(connector.type)
     if definition is None:
         known = [item["type"] for item in registry.list_connector_types()]
         message = f'no connector type is called "{connector.type}"'
         problems.append(Problem(message, ("type",), suggestion(connector.type, known, "there are")))
     else:
         with problems.collect("config"):
-            config = definition.config.parse(connector.type, connector.config)
+            definition.settings(connector.config)
         if definition.needs_address and not (connector.base_url or "").strip():
             message = f"a connector of type {connector.type} needs the agent's address"
             problems.append(Problem(message, ("baseUrl",)))
     problems.check()
     assert definition is not None, "an unknown type is a problem"
-    return definition, config
+    return definition
 
 
 MOST_CASES = 100_000

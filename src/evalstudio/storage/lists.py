@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..evaluators.results import Finding, RunOutput, Turn, Verdict
-from ..messages import Message
+from ..messages import Message, UnreadableItem, read_messages
 from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
 from .attempts import FINAL_RESULTS
 from .contract import EVERYTHING, Filters, GroupedBy, Page, RunGroup, Tally, cursor_after, read_cursor
@@ -167,13 +167,22 @@ def _turns(unit: Transaction, run_id: str, attempt: int) -> list[Turn]:
 
     spoken: dict[int, list[Message]] = defaultdict(list)
     for row in rows(messages, "turn", "position"):
-        spoken[row.turn].append(Message.model_validate(row.body))
+        spoken[row.turn] += _stored(row.body)
     run_turns = [Turn.model_validate(row.body) for row in rows(turns, "turn")]
     for turn in run_turns:
         turn.messages = spoken[turn.number]
+        turn.message_count = len(turn.messages)
         if turn.number > 0 and turn.messages and turn.messages[0].role == "user":
             turn.user_message, *turn.messages = turn.messages
     return run_turns
+
+
+def _stored(body: Mapping[str, Any]) -> list[Message]:
+    """A stored message. One that an earlier version kept in a shape that is refused now stays as it is."""
+    try:
+        return read_messages([body], roles=None)
+    except UnreadableItem:
+        return [Message.model_construct(**body)]
 
 
 def get_snapshots(unit: Transaction, run_id: str) -> dict[str, Mapping[str, Any] | None]:

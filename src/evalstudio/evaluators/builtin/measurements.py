@@ -74,6 +74,9 @@ def latency_budget(ctx: EvaluatorContext[LatencyBudgetConfig]) -> EvaluationResu
     )
 
 
+_NO_USAGE = "the agent reported no token usage"
+
+
 class TokenUsageConfig(EvaluatorConfig):
     """Which tokens to count."""
 
@@ -86,7 +89,7 @@ def token_usage(ctx: EvaluatorContext[TokenUsageConfig]) -> EvaluationResult:
     usage = ctx.last_invocation.tokens_usage
     track = ctx.config.track
     if usage is None:
-        return unmeasured("the agent reported no token usage", track=track)
+        return unmeasured(ctx.last_invocation.usage_missing or _NO_USAGE, track=track)
     numbers = {"input": usage.input_tokens, "output": usage.output_tokens, "total": usage.total_tokens}
     return EvaluationResult.measured(
         numbers[track],
@@ -112,18 +115,17 @@ def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
     """The agent uses no more tokens than allowed."""
     config = ctx.config
     invocations = [ctx.last_invocation] if config.scope == "turn" else ctx.invocations
-    usages = [used.tokens_usage for used in invocations if used.tokens_usage is not None]
-    if not usages:
-        raise NotAvailable("the agent reported no token usage, so there is nothing to hold against maxTokens")
-    spent = sum(usage.total_tokens for usage in usages)
+    spent = sum(used.tokens_usage.total_tokens for used in invocations if used.tokens_usage)
     allowed = config.max_tokens
-    result = budgeted(
+    unknown = [used for used in invocations if used.tokens_usage is None]
+    # What is known may be too much already; that it is not too much takes every turn.
+    if unknown and spent <= allowed:
+        reason = unknown[0].usage_missing or _NO_USAGE
+        where = f" on {counted(len(unknown), 'turn')} of {len(invocations)}" if len(invocations) > 1 else ""
+        raise NotAvailable(f"{reason}{where}, so maxTokens cannot be checked")
+    return budgeted(
         spent <= allowed, counted(spent, "token"), counted(allowed, "token"), tokens=spent, maxTokens=allowed
     )
-    if silent := len(invocations) - len(usages):
-        result.reason += f" ({counted(silent, 'turn')} of {len(invocations)} without token usage)"
-        result.metadata["turnsWithoutUsage"] = silent
-    return result
 
 
 @define_evaluator(type="tool-call-count", kind="metric", reduce="sum", inline=True)

@@ -65,7 +65,11 @@ async def invoke(studio: StudioDep, definition_id: DefinitionId, body: Invocatio
     except ConnectorError as error:
         return InvocationResult(success=False, latency_ms=(perf_counter() - start) * 1000, error=str(error))
     return InvocationResult(
-        success=True, latency_ms=reply.latency_ms, messages=reply.messages, tokens_usage=reply.tokens_usage
+        success=True,
+        latency_ms=reply.latency_ms,
+        messages=reply.messages,
+        tokens_usage=reply.tokens_usage,
+        usage_missing=reply.usage_missing,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from ...evaluators.contract import Gate, Kind
-from ...messages import Message, TokensUsage
+from ...messages import Message, MessageList, TokensUsage
 from ...project.entities import Execution, Moment, RunSummary
 from .base import PageOf, Shape
 from .scoring import EvaluationSummary, Feedback
@@ -25,7 +25,7 @@ class ConnectorTest(Shape):
 class Invocation(Shape):
     """What to say to the agent."""
 
-    messages: list[Message] = Field(
+    messages: MessageList = Field(
         min_length=1, max_length=1000, examples=[[{"role": "user", "content": "Hello"}]]
     )
 
@@ -37,6 +37,7 @@ class InvocationResult(Shape):
     latency_ms: float
     messages: list[Message] = Field(default_factory=list[Message])
     tokens_usage: TokensUsage | None = None
+    usage_missing: str | None = Field(default=None, description="Why a reported usage cannot be used")
     error: str | None = None
 
 
