@@ -52,7 +52,7 @@ def test_content_parts_become_content_and_tool_calls() -> None:
         {
             "id": "m",
             "role": "assistant",
-            "content": "flat",
+            "content": "one, two",
             "contentParts": [
                 {"type": "text", "text": "one"},
                 {"type": "tool_call", "toolCallId": "t", "toolName": "w", "args": {"x": 1}},
@@ -68,8 +68,25 @@ def test_content_parts_become_content_and_tool_calls() -> None:
 def test_without_text_parts_the_flat_content_stands() -> None:
     fields = {"role": "assistant", "content": "flat", "contentParts": []}
     assert text_of(Message.model_validate(fields)) == "flat"
-    broken = {"role": "assistant", "content": "flat", "contentParts": "nonsense"}
-    assert text_of(Message.model_validate(broken)) == "flat"
+    calls = {"role": "assistant", "content": "flat", "contentParts": [{"type": "tool_call", "toolName": "f"}]}
+    assert text_of(Message.model_validate(calls)) == "flat"
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("I refunded you.", [{"type": "text", "text": "Hello."}]),
+        ("two one", [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]),
+        ([{"type": "text", "text": "one"}], [{"type": "text", "text": "two"}]),
+        ("flat", "nonsense"),
+        ("flat", [7]),
+        ("flat", {"type": "text", "text": "flat"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["contentParts", "parts"])
+def test_content_beside_other_content_is_refused(content: object, parts: object, name: str) -> None:
+    with pytest.raises(ValidationError, match=name if isinstance(parts, str | dict) else "content"):
+        Message.model_validate({"role": "assistant", "content": content, name: parts})
 
 
 def test_a_tool_result_part_becomes_a_tool_message() -> None:

@@ -36,7 +36,7 @@ def context(
 
     ``messages`` is what was said before; the prompt and the response are added to it.
     """
-    earlier = read_messages(messages or ())
+    earlier = read_messages(messages or (), roles=None)
     if prompt is not None:
         earlier.append(Message(role="user", content=prompt))
     new: list[Message] = []

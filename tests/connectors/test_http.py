@@ -103,7 +103,6 @@ def test_a_bad_config_is_refused_when_it_is_loaded(config: dict[str, Any], words
         ("out", {"out": {"content": "no role"}}, ["no role"]),
         ("out", {"out": [{"role": "assistant", "content": "one"}, "two"]}, ["one", "two"]),
         ("grüße", {"grüße": "schön 🎉"}, ["schön 🎉"]),
-        ("text", {"text": ""}, [""]),
     ],
 )
 async def test_the_reply_is_found_by_its_path(

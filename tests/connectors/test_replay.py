@@ -177,7 +177,7 @@ async def test_a_link_within_the_project_folder_is_fine(pool: HttpPool, folder: 
         ("empty.jsonl", "holds no conversation"),
         ("bad.jsonl", "bad.jsonl:2: not valid JSON"),
         ("shape.jsonl", 'shape.jsonl:1: expected an object with "messages"'),
-        ("message.jsonl", "message.jsonl:1: not a message: role"),
+        ("message.jsonl", "message.jsonl:1: message 1 is not valid: role"),
     ],
 )
 async def test_a_file_that_cannot_be_used_is_named_with_the_line(

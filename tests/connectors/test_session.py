@@ -48,14 +48,13 @@ def raising(error: BaseException) -> Callable[[Context], Any]:
     ("returned", "texts"),
     [
         ("Hello", ["Hello"]),
-        ("", [""]),
         ("Grüße 🎉\u0000", ["Grüße 🎉\u0000"]),
         (Message(role="assistant", content="Hello"), ["Hello"]),
         ({"role": "assistant", "content": "Hello"}, ["Hello"]),
         ({"content": "Hello"}, ["Hello"]),
         (["Hello", "again"], ["Hello", "again"]),
         ([Message(role="assistant", content="A"), {"role": "tool", "content": "B"}], ["A", "B"]),
-        (({"role": "system", "content": "A"},), ["A"]),
+        (({"role": "system", "content": "A"}, "B"), ["A", "B"]),
         ({"messages": [{"role": "assistant", "content": "Hello"}]}, ["Hello"]),
         (ConnectorResponse([{"role": "assistant", "content": "Hello"}]), ["Hello"]),
     ],
@@ -83,11 +82,10 @@ async def test_every_sensible_return_is_a_reply(pool: HttpPool, returned: object
         ([{"role": "assistant"}, 3], "message 2 of the answer is an int"),
         (user("an echo"), 'wrong roles: message 1 of the answer has the role "user"'),
         (["a"] * 1001, "1,001 messages; the limit is 1,000"),
-        (ConnectorResponse(["x"], latency_ms=float("nan")), "message 1"),  # pyright: ignore[reportArgumentType]
+        (ConnectorResponse(["x"], latency_ms=float("nan")), "latency_ms must be"),  # pyright: ignore[reportArgumentType]
         ({"messages": [{"role": "tool"}], "latencyMs": -1}, "latency_ms must be"),
         ({"messages": [{"role": "tool"}], "threadId": ["x"]}, "thread_id must be a text"),
         ({"messages": [{"role": "tool"}], "metadata": "x"}, "metadata must be an object"),
-        ({"messages": [{"role": "tool"}], "tokensUsage": "x"}, "token usage cannot be read"),
     ],
 )
 async def test_nonsense_is_refused_in_words(pool: HttpPool, returned: object, words: str):

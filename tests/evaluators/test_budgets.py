@@ -67,12 +67,26 @@ async def test_tokens_of_the_run_are_added_up():
     assert (await run_evaluators([token_budget.use(maxTokens=1200, scope="run")], facts)).outcome == "pass"
 
 
-async def test_turns_without_token_usage_are_told():
+async def test_turns_without_token_usage_keep_the_budget_of_a_run_from_passing():
     facts = TurnFacts(last_invocation=used(1), invocations=[used(None), used(1)])
     verdict = await run_evaluators([token_budget.use(maxTokens=5, scope="run")], facts)
-    result = verdict.evaluator_results[0]
-    assert result.reason == "1 token of 5 tokens (1 turn of 2 without token usage)"
-    assert result.metadata["turnsWithoutUsage"] == 1
+    assert verdict.outcome == "error"
+    assert (
+        "the agent reported no token usage on 1 turn of 2, so maxTokens cannot be checked" in verdict.reason
+    )
+
+
+async def test_what_is_known_of_a_run_may_be_too_much_already():
+    facts = TurnFacts(last_invocation=used(6), invocations=[used(None), used(6)])
+    verdict = await run_evaluators([token_budget.use(maxTokens=5, scope="run")], facts)
+    assert (verdict.outcome, verdict.reason) == ("fail", "6 tokens, over the budget of 5 tokens")
+
+
+async def test_a_usage_that_cannot_be_used_is_named():
+    facts = context("hi", tokens_usage={"input_tokens": -1, "output_tokens": 2}).facts
+    verdict = await run_evaluators([token_budget.use(maxTokens=5)], facts)
+    assert verdict.outcome == "error"
+    assert "input_tokens is not a number of tokens: -1, so maxTokens cannot be checked" in verdict.reason
 
 
 @pytest.mark.parametrize("scope", ["turn", "run"])

@@ -124,7 +124,16 @@ def to_openai(item: Any, place: int = 1) -> list[dict[str, Any]]:
     except UnreadableItem as error:
         raise ConnectorError(f"message {place} of the graph's state {error.problem}") from None
     read = [message.to_json() for message in messages if message.role != "user"]
-    return [{name: fields[name] for name in _KEPT if name in fields} for fields in read]
+    return [_as_text({name: fields[name] for name in _KEPT if name in fields}) for fields in read]
+
+
+def _as_text(message: dict[str, Any]) -> dict[str, Any]:
+    """LangChain wraps every text of some models into a block: a lone one becomes its text."""
+    match message.get("content"):
+        case [{"type": "text", "text": str(text), **rest}] if not rest:
+            return message | {"content": text}
+        case _:
+            return message
 
 
 def usage_of(items: list[Any]) -> Any:

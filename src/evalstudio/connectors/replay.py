@@ -202,6 +202,6 @@ def _add_line(recording: Recording, line: bytes, where: str) -> None:
     try:
         messages = read_messages(items)
     except UnreadableItem as error:
-        raise ConnectorError(f"{where}: not a message: {error}") from None
+        raise ConnectorError(f"{where}: {error}") from None
     names = [str(fields[key]) for key in ("name", "id") if fields.get(key) is not None]
     recording.add(Conversation(names[0] if names else where, *split(messages)), names)

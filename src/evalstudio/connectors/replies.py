@@ -148,7 +148,7 @@ def _known(fields: Mapping[str, Any], shape: Mapping[str, tuple[str, ...]], noun
         listed = ", ".join(f'"{cut(key, 40)}"' for key in unknown[:5])
         hint = suggestion(unknown[0], [aliases[0] for aliases in shape.values()], "known are")
         raise ConnectorError(f"{noun} has keys that are not known: {listed}; {hint}")
-    return {names[key]: item for key, item in fields.items() if item is not None}
+    return {names[key]: item for key, item in fields.items() if item is not None or key == "success"}
 
 
 def _check_success(value: object, error: object, otherwise: str = "it reports success: false") -> str:

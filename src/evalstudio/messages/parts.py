@@ -149,7 +149,11 @@ def _plain_part(fields: Fields, kind: str, loose: bool) -> Part:
         return call_with_result(fields, kind)
     if _RESULT_TYPE.match(kind):
         return Result(read_result(fields))
-    if _CALL_TYPE.match(kind) or (loose and not kind and is_call(fields)) or "toolName" in fields:
+    if (
+        _CALL_TYPE.match(kind)
+        or (loose and not kind and is_call(fields))
+        or fields.get("toolName") is not None
+    ):
         return call_with_result(fields, kind)
     _refuse_hidden_calls(fields)
     return Block(_block(fields, kind))
@@ -165,7 +169,8 @@ def is_marked(fields: Mapping[str, Any]) -> bool:
     """Whether an object says itself that it is a call or a result, by its type or its keys."""
     kind = type_of(fields)
     typed = _CALL_TYPE.match(kind) or _RESULT_TYPE.match(kind)
-    return bool(typed) or "toolName" in fields or not (CALL_KEYS | _RESULT_KEYS).isdisjoint(fields)
+    keys = ("toolName", *CALL_KEYS, *_RESULT_KEYS)
+    return bool(typed) or any(fields.get(key) is not None for key in keys)
 
 
 def is_result(fields: Mapping[str, Any]) -> bool:
