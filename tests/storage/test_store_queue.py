@@ -373,3 +373,20 @@ async def test_what_was_claimed_for_somebody_who_left_waits_again(store: SqlStor
             await store.release([claim.lease for claim in found[0]])
     assert (await store.execution(execution.id)).counts.queued == 5
     assert len(await claimed(store, "w2", 9)) == 5
+
+
+async def test_an_interrupted_attempt_says_why_and_one_that_never_was_is_refused(store: SqlStore) -> None:
+    await queued(store)
+    (mine,) = await claimed(store, "w1")
+    await store.append_turn(mine.lease, turn())
+    await store.abandon(["w1"])
+    first = await store.run(mine.lease.run_id, attempt=1)
+    assert first.result is not None
+    assert (first.status, first.attempt, first.result.outcome) == ("error", 1, "error")
+    assert "Interrupted: its worker was lost" in first.result.reason
+    assert len(first.messages) == 2
+    now = await store.run(mine.lease.run_id)
+    assert (now.status, now.attempt, now.result) == ("queued", 2, None)
+    for number in (0, 3, -1):
+        with pytest.raises(NotFound, match=f'no attempt "{number} of run'):
+            await store.run(mine.lease.run_id, attempt=number)

@@ -30,7 +30,7 @@ from ..project.entities import Execution, name_key
 from .attempts import end
 from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
-from .schema import COUNTED, HELD, WAITING, executions, runs
+from .schema import COUNTED, HELD, WAITING, executions, outputs, runs
 from .transaction import DATABASE_CLOCK, Transaction, known_target, now_ms, remember
 
 
@@ -112,6 +112,7 @@ MOST_LOSSES = 10
 MOST_FAILURES = 3
 _BATCH = 500
 _CLAIM_LOCK = 0x65766C63
+_UNDER_WAY = "The agent may have been called once more than the turns kept here show."
 # The case is read as text: one that is damaged ends its own run and no other.
 _CLAIMED_COLUMNS = [
     type_coerce(column, Text).label("case") if column.name == "case" else column for column in runs.c
@@ -331,6 +332,9 @@ def _requeue(unit: Transaction, rows: Sequence[AnyRow], why: str, lost: bool) ->
         )
     )
     for row in rows:
+        interrupted = Verdict(outcome="error", fault="system", reason=f"Interrupted: {why}. {_UNDER_WAY}")
+        result = interrupted.model_dump(by_alias=True)
+        unit.add(outputs, {"run_id": row.id, "attempt": row.attempt, "result": result, "output": {}})
         unit.count(row.execution_id, queued=1, running=-1)
         unit.add_event("run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": why})
     unit.new_work = True
