@@ -113,11 +113,16 @@ def test_runs_and_executions_are_cleared_away(there: Typed) -> None:
     assert told(there, "execution", "cancel", "last") == {"cancelled": 0}
 
 
+def test_a_server_out_of_reach_is_exit_code_4(there: Typed) -> None:
+    err = there("status", "--server", "http://127.0.0.1:9", code=4).err
+    assert "cannot be reached" in err
+    assert "Traceback" not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "variables", "says"),
     [
         (["status"], {"EVALSTUDIO_TOKEN": "wrong"}, "token"),
-        (["status", "--server", "http://127.0.0.1:9"], {}, "cannot be reached"),
         (["status", "--server", "somewhere"], {}, "takes an address such as"),
         (["run", "show", "nowhere"], {}, "nowhere"),
         (["run", "list", "-c", "x.json"], {}, "exclude each other"),

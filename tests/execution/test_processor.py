@@ -17,17 +17,22 @@ from statistics import median
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 from tests.execution.test_executing import runs_of, start
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.execution import processor as module
-from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor, has_died, new_worker_id
+from evalstudio.execution import workers
+from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor
 from evalstudio.execution.run_worker import RunWorker
+from evalstudio.execution.workers import has_died, new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import Execution, RunSummary
-from evalstudio.storage.errors import StorageError
+from evalstudio.storage import queue
+from evalstudio.storage.contract import ClaimedRun
+from evalstudio.storage.errors import StorageError, StorageUnavailable
+from evalstudio.storage.rows import SnapshotCache
 from evalstudio.storage.schema import runs
+from evalstudio.storage.transaction import Transaction
 
 
 class Project:
@@ -48,6 +53,15 @@ class Project:
         async with asyncio.timeout(10):
             while len(calls(self.folder)) < count:
                 await asyncio.sleep(0.02)
+
+    async def stolen(self, worker_id: str) -> list[ClaimedRun]:
+        """What a worker held, claimed by another in the same moment."""
+
+        def steal(unit: Transaction) -> list[ClaimedRun]:
+            queue.abandon(unit, [worker_id])
+            return queue.claim(unit, "other", 1, 60, None, None, SnapshotCache())
+
+        return await self.store.database.write(steal)
 
     async def done(self) -> bool:
         return (await self.store.execution(self.execution.id)).status == "completed"
@@ -119,8 +133,7 @@ class TestLeases:
             processor = Processor(project.workspace, lease_seconds=0.6)
             async with working(processor, until=project.idle) as work:
                 await project.asked(1)
-                assert await project.store.abandon([processor.worker_id]) == 1
-                (theirs,) = await project.store.claim("other", 1, 60)
+                (theirs,) = await project.stolen(processor.worker_id)
                 await asyncio.wait_for(work, 5)
             row = await project.row()
             assert (row.worker_id, row.attempt, row.status) == ("other", theirs.lease.attempt, "running")
@@ -143,8 +156,7 @@ class TestLeases:
             processor = Processor(project.workspace)
             async with working(processor, until=project.idle) as work:
                 await project.asked(1)
-                await project.store.abandon([processor.worker_id])
-                await project.store.claim("other", 1, 60)
+                await project.stolen(processor.worker_id)
                 await asyncio.wait_for(work, 5)
             assert (await project.row()).worker_id == "other"
             assert len(calls(project.folder)) == 1
@@ -187,7 +199,7 @@ class TestTakingOver:
     async def test_runs_of_a_dead_process_are_taken_at_once(self, prepared: Any) -> None:
         ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
-        dead = f"{socket.gethostname()}:{ended.pid}:0000"
+        dead = f"{new_worker_id().partition(':')[0]}:{ended.pid}-0:0000"
         async with prepared() as project:
             assert len(await project.store.claim(dead, 1, 600)) == 1
             await asyncio.wait_for(
@@ -204,21 +216,35 @@ class TestTakingOver:
             assert (await project.row()).worker_id == living
 
     def test_a_worker_is_named_by_its_machine_and_process(self) -> None:
-        pattern = re.escape(f"{socket.gethostname()}:{os.getpid()}:") + "[0-9a-f]{8}"
-        assert re.fullmatch(pattern, new_worker_id())
+        host, pid = re.escape(socket.gethostname()), os.getpid()
+        assert re.fullmatch(
+            f"{host}/[0-9a-f]{{8}}/[1-9][0-9]*:{pid}-[1-9][0-9]*:[0-9a-f]{{8}}", new_worker_id()
+        )
         assert new_worker_id() != new_worker_id()
 
     def test_only_what_is_certainly_gone_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        host = socket.gethostname()
+        host = new_worker_id().partition(":")[0]
         assert has_died(f"{host}:999999999")
         for living in (f"{host}:{os.getpid()}:x", f"{host}:x:1", f"{host}:", "elsewhere:999999999:x", host):
             assert not has_died(living), living
+        machine, boot, _ = host.split("/")
+        assert not has_died(f"{machine}/{boot}/1:999999999-5:x"), "another namespace of process numbers"
+        assert not has_died(f"{machine}/00000000/1:999999999-5:x"), "another machine of the same name"
+
+    def test_another_process_with_the_same_number_is_not_the_worker(self) -> None:
+        place, own, _ = new_worker_id().split(":")
+        pid, started = own.split("-")
+        assert not has_died(f"{place}:{pid}-{started}:x")
+        assert has_died(f"{place}:{pid}-{int(started) - 1}:x")
+
+    def test_a_process_that_may_not_be_asked_is_alive(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        host = new_worker_id().partition(":")[0]
 
         def refused(number: int, signal: int) -> None:
             assert (number, signal) == (77, 0)
             raise PermissionError
 
-        monkeypatch.setattr(module.os, "kill", refused)
+        monkeypatch.setattr(workers.os, "kill", refused)
         assert not has_died(f"{host}:77:x")
 
 
@@ -325,11 +351,13 @@ class TestFailures:
             assert [run.status for run in by_id.values()] == ["completed"]
 
     @pytest.mark.parametrize("operation", ["append_turn", "finish", "wait_for_work"])
-    async def test_a_database_that_fails_stops_the_processor(self, prepared: Any, operation: str) -> None:
+    async def test_a_database_that_stays_away_stops_the_processor(
+        self, prepared: Any, operation: str
+    ) -> None:
         async with prepared() as project:
 
             async def broken(*_: Any, **__: Any) -> Any:
-                raise StorageError("out of reach")
+                raise StorageUnavailable("out of reach")
 
             with pytest.MonkeyPatch.context() as patch:
                 # A conversation fails with the database when a turn of it cannot be kept.
@@ -337,6 +365,99 @@ class TestFailures:
                 patch.setattr(owner, "execute" if owner is RunWorker else operation, broken)
                 with pytest.raises(StorageError, match="out of reach"):
                     await asyncio.wait_for(Processor(project.workspace).run(stop=asyncio.Event()), 10)
+
+    async def test_what_cannot_be_stored_ends_its_own_run_in_an_error(self, prepared: Any) -> None:
+        async with prepared(count=3) as project:
+            first, *_ = await project.runs()
+            finish = project.store.finish
+
+            async def broken(lease: Any, ending: Any) -> None:
+                if lease.run_id == first.id and ending.verdict.outcome != "error":
+                    raise OverflowError("int too large")
+                await finish(lease, ending)
+
+            project.store.finish = broken
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            by_id = {run.id: run for run in await project.runs()}
+            run = by_id.pop(first.id)
+            assert (run.status, run.attempt) == ("error", 1)
+            assert run.result is not None
+            assert run.result.fault == "system"
+            assert "could not be stored: OverflowError: int too large" in run.result.reason
+            assert [run.status for run in by_id.values()] == ["completed", "completed"]
+
+    async def test_a_run_whose_end_can_never_be_stored_is_given_up_after_three_attempts(
+        self, prepared: Any
+    ) -> None:
+        async with prepared(count=2) as project:
+            first, second = await project.runs()
+            finish = project.store.finish
+
+            async def broken(lease: Any, ending: Any) -> None:
+                if lease.run_id == first.id:
+                    raise StorageError("refused")
+                await finish(lease, ending)
+
+            project.store.finish = broken
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            by_id = {run.id: run for run in await project.runs()}
+            assert (by_id[first.id].status, by_id[first.id].attempt) == ("error", 3)
+            result = by_id[first.id].result
+            assert result is not None
+            assert "after 3 attempts" in result.reason
+            assert "StorageError: refused" in result.reason
+            assert (by_id[second.id].status, by_id[second.id].attempt) == ("completed", 1)
+
+    @pytest.mark.parametrize("damage", ["case", "snapshot"])
+    async def test_a_damaged_row_ends_its_own_run(self, prepared: Any, damage: str) -> None:
+        async with prepared(count=3) as project:
+            first, *_ = await project.runs()
+
+            def spoil(unit: Transaction) -> int:
+                column = '"case"' if damage == "case" else "scenario_snapshot"
+                statement = text(f"UPDATE runs SET {column} = '{{\"a' WHERE id = '{first.id}'")
+                return unit.connection.execute(statement).rowcount
+
+            await project.store.database.write(spoil)
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            row = await project.store.database.read(
+                lambda unit: unit.connection.execute(
+                    select(runs.c.status, runs.c.fault, runs.c.reason).where(runs.c.id == first.id)
+                ).one()
+            )
+            assert (row.status, row.fault) == ("error", "system")
+            assert "cannot be read" in row.reason
+            counts = (await project.store.execution(project.execution.id)).counts
+            assert (counts.passed, counts.errored, counts.running) == (2, 1, 0)
+
+
+class TestWorkConservation:
+    async def test_new_work_starts_while_a_long_run_is_under_way(self, prepared: Any, tmp_path: Path) -> None:
+        async with prepared(wait=30) as project:
+            processor = Processor(project.workspace, concurrency=4, grace_seconds=0)
+            async with working(processor):
+                await project.asked(1)
+                await start(project.workspace, tmp_path)
+                await project.asked(2)
+
+    async def test_runs_waiting_for_a_full_connector_hold_no_place(self, prepared: Any) -> None:
+        async with prepared(wait=0.3, count=6, maxPerConnector=2) as project:
+            processor = Processor(project.workspace, concurrency=4)
+            async with working(processor, until=project.done) as work:
+                while not work.done():
+                    row = await project.store.execution(project.execution.id)
+                    assert row.counts.running <= 2
+                    await asyncio.sleep(0.02)
+
+    async def test_a_connector_limit_holds_over_two_processors(self, prepared: Any) -> None:
+        async with prepared(wait=0.2, count=8, maxPerConnector=2) as project:
+            first, second = Processor(project.workspace), Processor(project.workspace)
+            async with working(first, until=project.done) as one, working(second, until=project.done) as two:
+                while not (one.done() and two.done()):
+                    row = await project.store.execution(project.execution.id)
+                    assert row.counts.running <= 2
+                    await asyncio.sleep(0.02)
+            assert (await project.store.execution(project.execution.id)).counts.passed == 8
 
 
 class TestStopping:

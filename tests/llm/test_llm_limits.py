@@ -7,11 +7,11 @@ from time import monotonic
 
 import pytest
 
-from evalstudio.llm.limits import RoleLimiter
+from evalstudio.llm.limits import CallLimiter
 
 
 async def test_no_more_than_the_limit_get_in_and_all_get_their_turn() -> None:
-    gate = RoleLimiter(3)
+    gate = CallLimiter(3)
     inside = peak = done = 0
 
     async def call() -> None:
@@ -29,7 +29,7 @@ async def test_no_more_than_the_limit_get_in_and_all_get_their_turn() -> None:
 
 
 async def test_the_order_is_kept_and_a_retry_goes_first() -> None:
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
     await gate.enter()
     order: list[str] = []
 
@@ -48,7 +48,7 @@ async def test_the_order_is_kept_and_a_retry_goes_first() -> None:
 
 
 async def test_a_refusal_halves_and_a_window_of_successes_adds_one() -> None:
-    gate = RoleLimiter(8)
+    gate = CallLimiter(8)
     gate.throttled(monotonic(), 0)
     assert gate.limit == 4
     for _ in range(3):
@@ -62,7 +62,7 @@ async def test_a_refusal_halves_and_a_window_of_successes_adds_one() -> None:
 
 
 async def test_it_never_goes_below_one_nor_above_its_most() -> None:
-    gate = RoleLimiter(8)
+    gate = CallLimiter(8)
     for _ in range(10):
         gate.throttled(monotonic(), 0)
     assert gate.limit == 1
@@ -72,7 +72,7 @@ async def test_it_never_goes_below_one_nor_above_its_most() -> None:
 
 
 async def test_a_burst_of_refusals_halves_only_once() -> None:
-    gate = RoleLimiter(8)
+    gate = CallLimiter(8)
     started = monotonic()
     await asyncio.sleep(0.001)
     for _ in range(8):
@@ -81,7 +81,7 @@ async def test_a_burst_of_refusals_halves_only_once() -> None:
 
 
 async def test_a_refusal_in_between_starts_the_window_anew() -> None:
-    gate = RoleLimiter(4)
+    gate = CallLimiter(4)
     gate.throttled(monotonic(), 0)
     gate.succeeded()
     gate.throttled(monotonic(), 0)
@@ -91,7 +91,7 @@ async def test_a_refusal_in_between_starts_the_window_anew() -> None:
 
 
 async def test_nobody_gets_in_during_a_pause_and_the_wait_is_visible() -> None:
-    gate = RoleLimiter(2)
+    gate = CallLimiter(2)
     gate.throttled(monotonic(), 0.1)
     assert 0.05 < gate.waiting_seconds <= 0.1
     start = monotonic()
@@ -104,7 +104,7 @@ async def test_nobody_gets_in_during_a_pause_and_the_wait_is_visible() -> None:
 
 
 async def test_the_longer_of_two_pauses_counts() -> None:
-    gate = RoleLimiter(2)
+    gate = CallLimiter(2)
     start = monotonic()
     gate.throttled(start, 0.15)
     gate.throttled(start, 0.01)
@@ -113,7 +113,7 @@ async def test_the_longer_of_two_pauses_counts() -> None:
 
 
 async def test_a_call_cancelled_in_the_queue_leaves_no_trace() -> None:
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
     await gate.enter()
     waiting = asyncio.create_task(gate.enter())
     await asyncio.sleep(0)
@@ -126,7 +126,7 @@ async def test_a_call_cancelled_in_the_queue_leaves_no_trace() -> None:
 
 
 async def test_a_call_cancelled_just_as_its_turn_comes_gives_it_on() -> None:
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
     await gate.enter()
     cancelled, patient = asyncio.create_task(gate.enter()), asyncio.create_task(gate.enter())
     await asyncio.sleep(0)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstudio.llm.limits import (
+    CallLimiter,
     Failure,
     RetryPolicy,
-    RoleLimiter,
     call_with_retries,
     wait_before,
 )
@@ -52,7 +52,7 @@ def again(_: Exception) -> Failure:
 async def test_it_tries_until_it_works_and_counts() -> None:
     seen: list[float] = []
     tally = RoleUsage()
-    assert await call_with_retries(failing(2, seen), again, RoleLimiter(1), POLICY, tally) == "done"
+    assert await call_with_retries(failing(2, seen), again, CallLimiter(1), POLICY, tally) == "done"
     assert len(seen) == 3
     assert tally.retries == 2
     assert tally.waited_seconds >= 0.02
@@ -60,7 +60,7 @@ async def test_it_tries_until_it_works_and_counts() -> None:
 
 async def test_tries_are_finite() -> None:
     seen: list[float] = []
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
     with pytest.raises(
         ModelError, match=r"it is busy \(gave up after 4 tries; it asks to wait 0.01 s\)"
     ) as caught:
@@ -74,7 +74,7 @@ async def test_what_cannot_get_better_is_not_tried_again() -> None:
     seen: list[float] = []
     with pytest.raises(ModelError, match=r"^wrong$"):
         await call_with_retries(
-            failing(99, seen), lambda _: Failure("wrong", 400), RoleLimiter(1), POLICY, RoleUsage()
+            failing(99, seen), lambda _: Failure("wrong", 400), CallLimiter(1), POLICY, RoleUsage()
         )
     assert len(seen) == 1
 
@@ -85,7 +85,7 @@ async def test_a_wait_beyond_the_total_time_is_not_begun() -> None:
         await call_with_retries(
             failing(99, []),
             lambda _: Failure("full", 429, again=True, throttled=True, retry_after=3600),
-            RoleLimiter(4),
+            CallLimiter(4),
             POLICY,
             RoleUsage(),
         )
@@ -102,7 +102,7 @@ async def test_the_total_time_bounds_everything() -> None:
         await call_with_retries(
             hang,
             lambda _: Failure("slow", again=True, retry_after=0.0),
-            RoleLimiter(1),
+            CallLimiter(1),
             RetryPolicy(retries=20, attempt_seconds=0.2, total_seconds=0.5),
             RoleUsage(),
         )
@@ -110,7 +110,7 @@ async def test_the_total_time_bounds_everything() -> None:
 
 
 async def test_a_retry_that_gets_no_slot_in_time_gives_up() -> None:
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
     seen: list[float] = []
 
     async def take_the_slot(error: Exception) -> None:
@@ -127,7 +127,7 @@ async def test_a_retry_that_gets_no_slot_in_time_gives_up() -> None:
 
 
 async def test_cancelling_gives_the_slot_back() -> None:
-    gate = RoleLimiter(1)
+    gate = CallLimiter(1)
 
     async def hang() -> str:
         await asyncio.sleep(60)
@@ -140,3 +140,38 @@ async def test_cancelling_gives_the_slot_back() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert gate.in_flight == 0
+
+
+async def test_a_pause_that_outlasts_the_deadline_fails_the_next_call_at_once() -> None:
+    limiter, seen = CallLimiter(4), list[float]()
+    limiter.throttled(monotonic(), 100_000)
+    with pytest.raises(ModelError, match="asked for a pause"):
+        await call_with_retries(failing(0, seen), again, limiter, POLICY, RoleUsage())
+    assert seen == []
+
+
+async def test_the_time_waited_for_a_slot_is_counted() -> None:
+    limiter, tally = CallLimiter(1), RoleUsage()
+    limiter.throttled(monotonic(), 0.1)
+    assert await call_with_retries(failing(0, []), again, limiter, POLICY, tally) == "done"
+    assert tally.waited_seconds >= 0.1
+
+
+async def test_refused_credentials_are_not_tried_on_every_call() -> None:
+    limiter, seen = CallLimiter(4), list[float]()
+    for _ in range(10):
+        with pytest.raises(ModelError, match="bad key"):
+            await call_with_retries(
+                failing(99, seen), lambda _: Failure("bad key", 401), limiter, POLICY, RoleUsage()
+            )
+    assert len(seen) == 3
+    assert "refused 3 times in a row" in str(limiter.refusal)
+
+
+async def test_one_success_forgets_the_refusals() -> None:
+    limiter = CallLimiter(4)
+    for _ in range(2):
+        limiter.refused("bad key")
+    limiter.succeeded()
+    limiter.refused("bad key")
+    assert limiter.refusal is None

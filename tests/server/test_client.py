@@ -119,5 +119,8 @@ class TestFromPlainCode:
             server.stop()
 
     def test_says_so_when_nobody_is_there(self) -> None:
-        with Client("http://127.0.0.1:9") as client, pytest.raises(OSError, match=r"127\.0\.0\.1"):
+        with (
+            Client("http://127.0.0.1:9") as client,
+            pytest.raises(ServerError, match=r"127\.0\.0\.1:9 cannot be reached"),
+        ):
             client.status()

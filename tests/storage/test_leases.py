@@ -98,18 +98,22 @@ class TestClaiming:
         runs_of = {"slow": 4, "fast": 4}
         new = [new_run(n, connector_id=name) for name, count in runs_of.items() for n in range(count)]
         await store.enqueue(Execution(), new)
-        first = await store.claim("w", 3, 60, capacity={"slow": 1})
-        assert [one.run.connector_id for one in first] == ["slow", "fast", "fast"]
-        second = await store.claim("w", 9, 60, capacity={"slow": 3, "fast": 1})
-        assert sorted(str(one.run.connector_id) for one in second) == ["fast", "slow", "slow", "slow"]
+        first = await store.claim("w", 3, 60, per_connector=2)
+        assert [one.run.connector_id for one in first] == ["slow", "slow", "fast"]
+        second = await store.claim("other", 9, 60, per_connector=3)
+        assert sorted(str(one.run.connector_id) for one in second) == ["fast", "fast", "slow"]
+        await store.finish(first[0].lease, ending())
+        third = await store.claim("w", 9, 60, per_connector=3)
+        assert [one.run.connector_id for one in third] == ["slow"]
 
     async def test_places_that_a_full_connector_leaves_go_to_others_once_each(self, store: SqlStore) -> None:
         names = ("slow", "slow", "slow", "fast", "fast", "fast", "fast")
         await store.enqueue(
             Execution(), [new_run(number, connector_id=name) for number, name in enumerate(names)]
         )
-        first = await store.claim("w", 4, 60, capacity={"slow": 1})
-        assert [one.run.repetition for one in first] == [0, 3, 4, 5]
+        first = await store.claim("w", 4, 60, per_connector=3)
+        assert [one.run.repetition for one in first] == [0, 1, 2, 3]
+        assert [one.run.repetition for one in await store.claim("v", 4, 60, per_connector=3)] == [4, 5]
 
     async def test_claiming_takes_back_what_expired(self, store: SqlStore) -> None:
         await queued(store, 2)
@@ -287,12 +291,10 @@ class TestGivingBack:
         event = next(one for one in await store.events() if one.kind == "run.queued")
         assert event.body["reason"] == "its worker was lost"
 
-    async def test_the_twenty_fifth_loss_ends_a_run_and_the_twenty_fourth_does_not(
-        self, store: SqlStore
-    ) -> None:
+    async def test_the_tenth_loss_ends_a_run_and_the_ninth_does_not(self, store: SqlStore) -> None:
         execution = await queued(store, 2)
         one, two = await claimed(store, "w1", 2)
-        for claim, losses in ((one, 23), (two, 24)):
+        for claim, losses in ((one, 8), (two, 9)):
             await store.database.write(
                 lambda unit, run_id=claim.lease.run_id, losses=losses: (
                     unit.connection.execute(
@@ -302,13 +304,13 @@ class TestGivingBack:
             )
         assert await store.abandon(["w1"]) == 2
         row = await row_of(store, one.lease.run_id)
-        assert (row.status, row.losses) == ("queued", 24)
+        assert (row.status, row.losses) == ("queued", 9)
         run = await store.run(two.lease.run_id)
         assert run.result is not None
         assert (run.status, run.result.outcome, run.result.fault) == ("error", "error", "system")
         assert not run.result.success
         assert run.error == run.result.reason
-        assert "25 times" in run.result.reason
+        assert "after 10 attempts" in run.result.reason
         counts = (await store.execution(execution.id)).counts
         assert (counts.errored, counts.queued, counts.running) == (1, 1, 0)
 

@@ -76,11 +76,11 @@ async def test_a_connector_without_room_is_passed_over(store: SqlStore) -> None:
     fast = [new_run(n, connector_id="fast") for n in range(30)]
     nameless = [new_run(1, connector_id=None)]
     await store.enqueue(execution, [*slow, *fast, *nameless])
-    first = await store.claim("w", 20, 60, capacity={"slow": 2})
-    assert Counter(one.run.connector_id for one in first) == {"slow": 2, "fast": 18}
-    second = await store.claim("w", 20, 60, capacity={"slow": 0, "fast": 5, "unknown": -3})
-    assert Counter(one.run.connector_id for one in second) == {"fast": 5, None: 1}
-    assert await store.claim("w", 20, 60, capacity={"slow": 0, "fast": 0}) == []
+    first = await store.claim("w", 20, 60, per_connector=2)
+    assert Counter(one.run.connector_id for one in first) == {"slow": 2, "fast": 2, None: 1}
+    second = await store.claim("other", 20, 60, per_connector=7)
+    assert Counter(one.run.connector_id for one in second) == {"slow": 5, "fast": 5}
+    assert await store.claim("w", 20, 60, per_connector=7) == []
 
 
 async def test_a_worker_may_keep_to_one_execution(store: SqlStore) -> None:
@@ -203,7 +203,7 @@ async def test_a_run_that_loses_every_worker_ends_as_a_system_error(
     run = await store.run(mine.lease.run_id)
     assert run.result is not None
     assert (run.status, run.result.fault) == ("error", "system")
-    assert "3 times" in run.result.reason
+    assert "after 3 attempts" in run.result.reason
     assert (await store.execution(execution.id)).status == "completed"
 
 
@@ -373,3 +373,20 @@ async def test_what_was_claimed_for_somebody_who_left_waits_again(store: SqlStor
             await store.release([claim.lease for claim in found[0]])
     assert (await store.execution(execution.id)).counts.queued == 5
     assert len(await claimed(store, "w2", 9)) == 5
+
+
+async def test_an_interrupted_attempt_says_why_and_one_that_never_was_is_refused(store: SqlStore) -> None:
+    await queued(store)
+    (mine,) = await claimed(store, "w1")
+    await store.append_turn(mine.lease, turn())
+    await store.abandon(["w1"])
+    first = await store.run(mine.lease.run_id, attempt=1)
+    assert first.result is not None
+    assert (first.status, first.attempt, first.result.outcome) == ("error", 1, "error")
+    assert "Interrupted: its worker was lost" in first.result.reason
+    assert len(first.messages) == 2
+    now = await store.run(mine.lease.run_id)
+    assert (now.status, now.attempt, now.result) == ("queued", 2, None)
+    for number in (0, 3, -1):
+        with pytest.raises(NotFound, match=f'no attempt "{number} of run'):
+            await store.run(mine.lease.run_id, attempt=number)

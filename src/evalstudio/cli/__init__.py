@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 
+_OUT_OF_REACH = 4
+
 
 def main() -> None:
-    """Run the command line; a mistake of the user's becomes one message and exit code 2."""
+    """Run the command line: a mistake of the user is exit code 2, what stayed out of reach exit code 4."""
     from .app import app
 
     for stream in (sys.stdout, sys.stderr):
@@ -20,7 +22,14 @@ def main() -> None:
         if not _is_for_the_user(error):
             raise
         print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(_OUT_OF_REACH if _is_out_of_reach(error) else 2)
+
+
+def _is_out_of_reach(error: Exception) -> bool:
+    from ..base.outages import Unavailable
+    from ..storage.errors import DatabaseReplaced
+
+    return isinstance(error, Unavailable | DatabaseReplaced)
 
 
 def _is_for_the_user(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,8 +14,6 @@ from .output import fail, print_json, print_result
 from .project import LocalProject, config_path, confirm, on_local_project, run_async
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..project.config import StorageSettings
 
 app = typer.Typer(no_args_is_help=True, help="The database under a project.")
@@ -57,6 +56,39 @@ def migrate_database(config: ConfigOption = None, as_json: JsonOption = False) -
         typer.echo(f"Brought from {done.before.found or 'nothing'} to schema {done.before.wanted}.")
         if backup:
             typer.echo(f"A copy of what it was: {backup}")
+
+
+@app.command("backup")
+def back_up_database(
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the whole project into one file, while others go on working. The file fits either database."""
+    from ..storage.backup import back_up
+
+    settings, folder = _storage(config)
+    size = run_async(back_up(settings, folder, file))
+    text = (
+        f"Wrote {file} ({size:,} bytes). Secrets in it are sealed: keep the key file of the project with it."
+    )
+    print_result(as_json, {"file": str(file), "bytes": size}, text)
+
+
+@app.command("restore")
+def restore_database(
+    file: Annotated[Path, typer.Argument(help='A file that "evalstudio db backup" wrote.')],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a copy into this project's database, which must be empty: SQLite or PostgreSQL."""
+    from ..storage.backup import restore
+
+    settings, folder = _storage(config)
+    counts = run_async(restore(settings, folder, file))
+    shown = ("personas", "scenarios", "connectors", "evals", "executions", "runs", "evaluations")
+    text = f"Restored {', '.join(f'{counts[name]:,} {name}' for name in shown)}."
+    print_result(as_json, counts, text)
 
 
 @app.command("prune")

@@ -62,11 +62,13 @@ def eval_run(
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
     async def work() -> int:
+        from ..base.outages import riding_out
         from ..execution.processor import stop_on_signals
 
         options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
         async with project_at(config, server, options) as project:
-            with stop_on_signals(stop):
+            # A database or a server that is away for a while does not end a long command.
+            with stop_on_signals(stop), riding_out():
                 execution = await _start(project, part, stop)
                 if execution is None:
                     return EXIT_INTERRUPTED
@@ -128,6 +130,8 @@ async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awai
 
 async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
     """The request to the server, which knows things by their ids."""
+    from uuid import uuid4
+
     from ..execution.definitions import find, load_project_state
 
     chosen = await find_eval(project.records, part.name)
@@ -145,6 +149,8 @@ async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Aw
         connectorIds=ids("connector", part.connectors),
         lastFailed=part.last_failed,
         trigger="cli",
+        # An answer that was lost on the way is asked for again without starting anything twice.
+        key=uuid4().hex,
     )
 
 

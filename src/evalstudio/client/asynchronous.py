@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import orjson
 from pydantic import BaseModel
 
+from ..base.outages import OutagePolicy, Unavailable
 from ..base.problems import Problem
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
@@ -47,6 +48,17 @@ class ServerError(Exception):
         # The message names the first problem already.
         super().__init__("\n  ".join([message, *(map(str, problems) if len(problems) > 1 else ())]))
         self.status, self.code, self.details = status, code, list(details)
+
+
+class ServerUnreachable(ServerError, Unavailable):
+    """The server cannot be reached, or is starting or stopping."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        message = f"{url} cannot be reached ({reason}); is evalstudio serve running there?"
+        super().__init__(0, "unreachable", message)
+
+
+_STARTING = frozenset({502, 503, 504})
 
 
 async def read_limited(response: ClientResponse) -> bytes:
@@ -129,6 +141,7 @@ class AsyncClient:
     def __init__(self, url: str = "http://127.0.0.1:3000", token: str | None = None) -> None:
         self.url = url.rstrip("/")
         self._token = token
+        self._outages = OutagePolicy("server")
         self._http: ClientSession | None = None
         self.personas = AsyncDefinitions(self, "/api/personas", Persona, StoredPersona)
         self.scenarios = AsyncDefinitions(self, "/api/scenarios", Scenario, StoredScenario)
@@ -264,12 +277,33 @@ class AsyncClient:
         key: str | None = None,
         if_match: str | None = None,
     ) -> Any:
-        """Any operation of the API; its JSON."""
+        """Any operation of the API; its JSON.
+
+        Within ``riding_out`` a server that is away is waited for; what would be done twice is not repeated.
+        """
         headers = {"Idempotency-Key": key, "If-Match": if_match}
-        async with self._request(method, path, query=query, body=body, headers=headers) as response:
-            await raise_refusal(response)
-            content = await read_limited(response)
-            return orjson.loads(content) if content else None
+
+        async def attempt(again: bool) -> Any:
+            if again and method != "GET" and key is None and if_match is None:
+                raise ServerError(0, "unknown_outcome", "The connection was lost; it may have been done.")
+            return await self._attempt(method, path, query=query, body=body, headers=headers)
+
+        return await self._outages.persist(attempt)
+
+    async def _attempt(self, method: str, path: str, **request: Any) -> Any:
+        from aiohttp import ClientConnectorError, ClientError
+
+        try:
+            async with self._request(method, path, **request) as response:
+                if response.status in _STARTING:
+                    raise ServerUnreachable(self.url, f"it answers {response.status}")
+                await raise_refusal(response)
+                content = await read_limited(response)
+                return orjson.loads(content) if content else None
+        except (ClientError, TimeoutError) as error:
+            failure = ServerUnreachable(self.url, str(error) or "no answer in time")
+            failure.may_have_happened = not isinstance(error, ClientConnectorError)
+            raise failure from None
 
     def _request(
         self,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
 import signal
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext, suppress
-from typing import Any, TypeVar
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TypeVar
 
+from ..base.outages import riding_out
 from ..project.entities import Execution, RunSummary
-from ..storage.contract import ClaimedRun, Filters, Page, Records, RunEnding
-from ..storage.errors import LeaseLost, StorageError
+from ..storage.contract import ClaimedRun, Filters, Lease, Page, Records, RunEnding
+from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
 from .run_worker import RunWorker, system_error
+from .workers import has_died, new_worker_id
 from .workspace import Workspace
 
 log = logging.getLogger("evalstudio")
@@ -23,30 +22,15 @@ log = logging.getLogger("evalstudio")
 LEASE_SECONDS = 30.0
 GRACE_SECONDS = 5.0
 _IDLE_SECONDS = 2.0
+# A place at a connector may become free in another process, which nobody is told of.
+_LIMITED_SECONDS = 0.5
+_TAKE_OVER_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 2.0
 _LONGEST_STOP_SECONDS = 20.0
 
 Follow = Callable[[Execution], None]
 T = TypeVar("T")
-
-
-def new_worker_id() -> str:
-    """Names the machine and the process, so that others on the machine can tell whether it still runs."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def has_died(worker_id: str) -> bool:
-    """Whether a worker of this machine is gone for certain."""
-    host, _, rest = worker_id.partition(":")
-    number = rest.partition(":")[0]
-    if host != socket.gethostname() or not number.isdecimal():
-        return False
-    try:
-        os.kill(int(number), 0)
-    except OSError as error:
-        return isinstance(error, ProcessLookupError)
-    return False
 
 
 class Processor:
@@ -70,30 +54,41 @@ class Processor:
         self._lease_seconds = lease_seconds
         self._grace_seconds = grace_seconds
         self._active: dict[str, tuple[ClaimedRun, asyncio.Task[None]]] = {}
-        self._semaphores: dict[str, asyncio.Semaphore] = {}
         self._ended = asyncio.Event()
         self._failure: StorageError | None = None
 
     async def run(self, *, stop: asyncio.Event, until: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Claim and work. ``until`` says whether all that matters is done; without it, work goes on."""
-        await self._take_over()
-        beat = asyncio.create_task(self._keep_leases())
-        try:
-            while not stop.is_set() and self._failure is None:
-                claimed = await self._claim()
-                if not claimed and not self._active:
-                    if until is not None and await until():
-                        break
-                    await self._wait(stop, self._store.wait_for_work(self.worker_id, _IDLE_SECONDS))
-                elif not claimed or len(self._active) >= self._most:
-                    self._ended.clear()
-                    await self._wait(stop, self._ended.wait())
-        finally:
-            await self._wind_down()
-            beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)
+        """Claim and work. ``until`` says whether all that matters is done; without it, work goes on.
+
+        A database that is out of reach for a while holds the work up; it does not end it.
+        """
+        with riding_out():
+            await self._take_over()
+            tasks = [asyncio.create_task(self._keep_leases()), asyncio.create_task(self._watch_workers())]
+            try:
+                await self._work_until(stop, until)
+            finally:
+                await self._wind_down()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         if self._failure is not None:
             raise self._failure
+
+    async def _work_until(self, stop: asyncio.Event, until: Callable[[], Awaitable[bool]] | None) -> None:
+        while not stop.is_set() and self._failure is None:
+            self._ended.clear()
+            claimed = await self._claim()
+            if not claimed and not self._active and until is not None and await until():
+                break
+            if len(self._active) >= self._most:
+                await self._wait(stop, self._ended.wait())
+            else:
+                await self._wait(stop, self._ended.wait(), self._new_work())
+
+    def _new_work(self) -> Awaitable[object]:
+        seconds = _IDLE_SECONDS if self._per_connector is None else _LIMITED_SECONDS
+        return self._store.wait_for_work(self.worker_id, seconds)
 
     async def _take_over(self) -> None:
         """Runs of processes that died on this machine need not wait for their leases to expire."""
@@ -101,44 +96,72 @@ class Processor:
         if dead and (count := await self._store.abandon(dead)):
             log.warning("%d runs of a process that died are queued again", count)
 
+    async def _watch_workers(self) -> None:
+        """A lease may be long, or written by a clock that was ahead: the dead are looked for all the time."""
+        while True:
+            await asyncio.sleep(_TAKE_OVER_SECONDS)
+            try:
+                await self._take_over()
+            except StorageError as error:
+                log.warning("Runs of lost workers could not be taken over: %s", error)
+
     async def _claim(self) -> int:
         free = self._most - len(self._active)
         if free <= 0:
             return 0
         claimed = await self._store.claim(
-            self.worker_id, free, self._lease_seconds, execution_id=self._execution_id
+            self.worker_id,
+            free,
+            self._lease_seconds,
+            per_connector=self._per_connector,
+            execution_id=self._execution_id,
         )
         for one in claimed:
             self._active[one.lease.run_id] = (one, asyncio.create_task(self._work(one)))
         return len(claimed)
 
-    def _limit(self, connector_id: str | None) -> AbstractAsyncContextManager[Any]:
-        """What bounds the runs at one connector; each waits its turn with its lease kept alive."""
-        if self._per_connector is None:
-            return nullcontext()
-        return self._semaphores.setdefault(connector_id or "", asyncio.Semaphore(self._per_connector))
-
     async def _work(self, claimed: ClaimedRun) -> None:
+        lease = claimed.lease
         try:
-            async with self._limit(claimed.run.connector_id):
-                ending = await self._conduct(claimed)
-            await self._store.finish(claimed.lease, ending)
+            await self._finish(lease, await self._conduct(claimed))
         except LeaseLost as error:
             log.info("%s", error)
-        except StorageError as error:
+        except (StorageUnavailable, DatabaseReplaced) as error:
             self._failure = error
+        except Exception as error:
+            log.exception("The end of run %s could not be stored", lease.run_id)
+            await self._give_back(lease, error)
         finally:
-            self._active.pop(claimed.lease.run_id, None)
+            self._active.pop(lease.run_id, None)
             self._ended.set()
 
     async def _conduct(self, claimed: ClaimedRun) -> RunEnding:
+        """Hold the conversation. Whatever it contains ends this run at most, never the processor."""
         try:
             return await self._run_worker.execute(claimed)
-        except StorageError:
+        except (LeaseLost, StorageUnavailable, DatabaseReplaced):
             raise
         except Exception as error:
             log.exception("Run %s could not be held", claimed.lease.run_id)
             return system_error(f"{type(error).__name__}: {error}")
+
+    async def _finish(self, lease: Lease, ending: RunEnding) -> None:
+        try:
+            await self._store.finish(lease, ending)
+        except (LeaseLost, StorageUnavailable, DatabaseReplaced):
+            raise
+        except Exception as error:
+            log.exception("The result of run %s could not be stored", lease.run_id)
+            reason = f"The result could not be stored: {type(error).__name__}: {error}"
+            await self._store.finish(lease, system_error(reason))
+
+    async def _give_back(self, lease: Lease, error: Exception) -> None:
+        """What cannot even be stored as an error is tried again, a bounded number of times."""
+        try:
+            await self._store.fail_attempt(lease, f"{type(error).__name__}: {error}")
+        except StorageError as failure:
+            # Its lease runs out, which counts as an attempt that did not finish.
+            log.error("Run %s could not be given back: %s", lease.run_id, failure)
 
     async def _keep_leases(self) -> None:
         while True:
@@ -156,18 +179,19 @@ class Processor:
                     self._active[run_id][1].cancel()
 
     @staticmethod
-    async def _wait(stop: asyncio.Event, something: Awaitable[object]) -> None:
-        """Wait for something or for the request to stop, whichever comes first."""
-        work: asyncio.Future[object] = asyncio.ensure_future(something)
-        stopping = asyncio.create_task(stop.wait())
+    async def _wait(stop: asyncio.Event, *events: Awaitable[object]) -> None:
+        """Wait for one of these or for the request to stop, whichever comes first."""
+        waits = [asyncio.ensure_future(event) for event in events]
+        everything = [*waits, asyncio.ensure_future(stop.wait())]
         try:
-            await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            work.cancel()
-            stopping.cancel()
-            await asyncio.wait((work, stopping))
-        if not work.cancelled() and (error := work.exception()) is not None:
-            raise error
+            for future in everything:
+                future.cancel()
+            await asyncio.wait(everything)
+        for future in waits:
+            if not future.cancelled() and (error := future.exception()) is not None:
+                raise error
 
     async def _wind_down(self) -> None:
         """Let what is nearly done finish; release the rest."""
@@ -235,7 +259,7 @@ def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
 
 @contextmanager
 def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
-    """The first Ctrl-C or SIGTERM asks to stop; a second one ends at once."""
+    """The first Ctrl-C, SIGTERM or SIGHUP asks to stop; a second one ends at once."""
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
 
@@ -247,7 +271,7 @@ def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
     with ExitStack() as stack:
         # Not every platform or thread can handle signals.
         with suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, request_stop)
                 stack.callback(loop.remove_signal_handler, number)
         yield

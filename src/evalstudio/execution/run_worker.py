@@ -14,6 +14,7 @@ from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.loop import Agent, Finished, TurnEnded, UserSpoke, converse
 from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
+from ..evaluators.contract import Fault
 from ..evaluators.results import Finding, Turn, Verdict
 from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
@@ -38,7 +39,21 @@ class RunWorker:
             agent = self._agent(claimed, persona)
         except ValueError as error:
             return system_error(str(error))
+        if (refused := self._refused_model(prepared)) is not None:
+            return refused
         return await self._converse(claimed, prepared, agent)
+
+    def _refused_model(self, prepared: PreparedScenario) -> RunEnding | None:
+        """The end of a run whose model refuses the credentials: the agent need not be asked for nothing."""
+        llm = self._workspace.llm
+        if llm is None:
+            return None
+        if prepared.simulated and (reason := llm.refusal("persona")) is not None:
+            return _error("simulator", reason)
+        judges = [entry for entry in prepared.entries if entry.definition.cost == "llm"]
+        reasons = [llm.refusal("evaluation", getattr(entry.config, "model", None)) for entry in judges]
+        reason = next((reason for reason in reasons if reason is not None), None)
+        return None if reason is None else _error("judge", reason)
 
     async def _converse(self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent) -> RunEnding:
         store, lease = self._workspace.store, claimed.lease
@@ -131,4 +146,8 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
 
 def system_error(message: str) -> RunEnding:
     """The ending of a run that could not be conducted, through no fault of the agent's."""
-    return RunEnding(verdict=Verdict(outcome="error", fault="system", reason=message), error=message)
+    return _error("system", message)
+
+
+def _error(fault: Fault, message: str) -> RunEnding:
+    return RunEnding(verdict=Verdict(outcome="error", fault=fault, reason=message), error=message)

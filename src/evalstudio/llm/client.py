@@ -21,7 +21,7 @@ from ..messages import Message
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
-from .limits import RetryPolicy, RoleLimiter, call_with_retries
+from .limits import CallLimiter, RetryPolicy, call_with_retries
 from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets
 from .usage import RoleUsage, cost_of
 
@@ -55,9 +55,7 @@ class Llm:
         self._policy = RetryPolicy(
             settings.max_retries, settings.timeout_seconds, settings.total_timeout_seconds
         )
-        self._limiters: dict[Role, RoleLimiter] = {
-            role: RoleLimiter(getattr(settings.concurrency, role)) for role in _ROLES
-        }
+        self._limiters: dict[tuple[Role, Target], CallLimiter] = {}
         self._tallies: dict[Role, RoleUsage] = {role: RoleUsage() for role in _ROLES}
         self._connections: dict[str, Connection] = {}
         self._connecting = asyncio.Lock()
@@ -66,10 +64,27 @@ class Llm:
     @property
     def usage(self) -> dict[Role, RoleUsage]:
         """What each role has used so far, and whether it is waiting for a rate limit right now."""
-        return {
-            role: replace(self._tallies[role], waiting_seconds=one.waiting_seconds, queued=one.queued)
-            for role, one in self._limiters.items()
-        }
+        return {role: self._usage(role) for role in _ROLES}
+
+    def _usage(self, role: Role) -> RoleUsage:
+        limiters = [one for (used_by, _), one in self._limiters.items() if used_by == role]
+        waiting = max((one.waiting_seconds for one in limiters), default=0.0)
+        queued = sum(one.queued for one in limiters)
+        return replace(self._tallies[role], waiting_seconds=waiting, queued=queued)
+
+    def refusal(self, role: Role, model: str | None = None) -> str | None:
+        """Why a model would not be asked at the moment: its provider keeps refusing the credentials."""
+        try:
+            return self._limiter(find_target(self.settings, model, role), role).refusal
+        except ModelError:
+            return None
+
+    def _limiter(self, target: Target, role: Role) -> CallLimiter:
+        """One for each model in each role: the role says how many calls at once, the model how fast."""
+        limiter = self._limiters.get((role, target))
+        if limiter is None:
+            limiter = self._limiters[role, target] = CallLimiter(getattr(self.settings.concurrency, role))
+        return limiter
 
     async def chat(
         self, messages: Sequence[Message], *, model: str | None = None, role: Role = "persona"
@@ -213,7 +228,7 @@ class Llm:
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role
     ) -> T:
         explain = partial(connection.explain, target=target)
-        limiter, tally = self._limiters[role], self._tallies[role]
+        limiter, tally = self._limiter(target, role), self._tallies[role]
         return await call_with_retries(attempt, explain, limiter, self._policy, tally)
 
 

@@ -1,4 +1,7 @@
-"""How many calls of one role run at once, what a failure means, how long to wait, and when to give up."""
+"""How many calls run at once, what a failure means, how long to wait, and when to give up.
+
+A rate limit belongs to one model of one provider: its pause holds up no other model, in whatever role.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,24 @@ from .settings import ModelError
 from .usage import RoleUsage
 
 
-class RoleLimiter:
-    """Lets at most ``limit`` calls through, in order; none while the provider asked for a pause."""
+class CallLimiter:
+    """Lets at most ``limit`` calls through, in order; none while the provider asked for a pause.
 
-    __slots__ = ("_queue", "_resumes_at", "_shrunk_at", "_successes", "in_flight", "limit", "most")
+    It also counts how often in a row the provider refused the credentials: asking on would only cost time.
+    """
+
+    __slots__ = (
+        "_queue",
+        "_refusal",
+        "_refusals",
+        "_refused_at",
+        "_resumes_at",
+        "_shrunk_at",
+        "_successes",
+        "in_flight",
+        "limit",
+        "most",
+    )
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -28,6 +45,21 @@ class RoleLimiter:
         self._successes = 0
         self._shrunk_at = float("-inf")
         self._resumes_at = float("-inf")
+        self._refusals = 0
+        self._refused_at = float("-inf")
+        self._refusal = ""
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no call is made at the moment: the credentials were refused too often in a row."""
+        if self._refusals < _MOST_REFUSALS or monotonic() - self._refused_at > _REFUSED_SECONDS:
+            return None
+        return f"{self._refusal} (refused {self._refusals} times in a row; not asked again for now)"
+
+    def refused(self, message: str) -> None:
+        self._refusals += 1
+        self._refused_at = monotonic()
+        self._refusal = message
 
     @property
     def queued(self) -> int:
@@ -64,6 +96,7 @@ class RoleLimiter:
 
     def succeeded(self) -> None:
         """A whole window of successes earns one more slot."""
+        self._refusals = 0
         self._successes += 1
         if self._successes >= self.limit:
             self._successes = 0
@@ -105,6 +138,9 @@ class RoleLimiter:
 
 T = TypeVar("T")
 
+_MOST_REFUSALS = 3
+_REFUSED_SECONDS = 60.0
+_CREDENTIALS = frozenset({401, 403})
 _FIRST_WAIT = 0.5
 _LONGEST_BACKOFF = 30.0
 
@@ -140,13 +176,13 @@ def wait_before(retry: int, requested: float | None, chance: float) -> float:
 async def call_with_retries(
     attempt: Callable[[], Awaitable[T]],
     explain: Callable[[Exception], Failure],
-    limiter: RoleLimiter,
+    limiter: CallLimiter,
     policy: RetryPolicy,
     tally: RoleUsage,
 ) -> T:
     """Attempt until it works or no further attempt may help; ``ModelError`` then."""
-    await limiter.enter()
     deadline = monotonic() + policy.total_seconds
+    await _first_turn(limiter, deadline, tally)
     tries = 0
     while True:
         tries += 1
@@ -163,9 +199,11 @@ async def call_with_retries(
             return result
         finally:
             limiter.leave()
+        if failure.status in _CREDENTIALS:
+            limiter.refused(failure.message)
         wait = wait_before(tries, failure.retry_after, random())
         if failure.throttled:
-            limiter.throttled(started, min(wait, policy.total_seconds))
+            limiter.throttled(started, wait)
         if not failure.again or tries > policy.retries or monotonic() + wait >= deadline:
             raise _gave_up(failure, tries)
         tally.retries += 1
@@ -173,7 +211,24 @@ async def call_with_retries(
             raise _gave_up(failure, tries)
 
 
-async def _wait_for_turn(limiter: RoleLimiter, seconds: float, deadline: float, tally: RoleUsage) -> bool:
+async def _first_turn(limiter: CallLimiter, deadline: float, tally: RoleUsage) -> None:
+    """Wait for a slot. A pause that outlasts the deadline, or refused credentials, fail at once."""
+    if (refusal := limiter.refusal) is not None:
+        raise ModelError(refusal, status=401)
+    start = monotonic()
+    pause = limiter.waiting_seconds
+    if start + pause >= deadline:
+        raise ModelError(f"the provider asked for a pause that lasts another {pause:.0f} s", status=429)
+    try:
+        async with asyncio.timeout(deadline - start):
+            await limiter.enter()
+    except TimeoutError:
+        raise ModelError(f"no call could be made within {deadline - start:.3g} s", status=429) from None
+    finally:
+        tally.waited_seconds += monotonic() - start
+
+
+async def _wait_for_turn(limiter: CallLimiter, seconds: float, deadline: float, tally: RoleUsage) -> bool:
     start = monotonic()
     try:
         async with asyncio.timeout(deadline - start):

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from ..base.outages import Unavailable
+
 
 class StorageError(RuntimeError):
     """Something could not be kept or read; the message says what, where and what to do."""
+
+
+class StorageUnavailable(StorageError, Unavailable):
+    """The database cannot be reached or written to at the moment."""
+
+    def __init__(self, message: str, *, may_have_happened: bool = False) -> None:
+        super().__init__(message)
+        self.may_have_happened = may_have_happened
+
+
+class DatabaseReplaced(StorageError):
+    """The database file that was opened is no longer the one at its path."""
+
+
+class DamagedRow(StorageError):
+    """A stored document cannot be read back."""
 
 
 class SchemaMismatch(StorageError):

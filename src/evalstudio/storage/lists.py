@@ -129,12 +129,15 @@ def get_execution(unit: Transaction, execution_id: str) -> Execution:
 def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Run:
     """A run with all that was said, of its current attempt or an earlier one."""
     row = one_row(unit, select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == run_id), "run", run_id)
-    number = attempt or row.attempt
+    number = row.attempt if attempt is None else attempt
+    if not 1 <= number <= row.attempt:
+        raise NotFound("attempt", f"{number} of run {run_id}; there are {row.attempt}")
     fields: dict[str, Any] = run_fields(row) | {"attempt": number}
     run_turns = _turns(unit, run_id, number)
     output, verdict = _output(unit, run_id, number, run_turns)
     if number != row.attempt:
-        fields |= {"result": verdict}
+        error = verdict.reason if verdict is not None and verdict.outcome == "error" else None
+        fields |= {"result": verdict, "status": "error" if error else "completed", "error": error}
     return Run.model_construct(
         **fields,
         case=None if row.case is None else Case.model_validate(row.case),

@@ -44,7 +44,7 @@ async def open_store(settings: StorageSettings, base: Path) -> SqlStore:
         return SqlStore(SqliteDatabase(path, full_sync=settings.synchronous == "full"))
     from .postgres import PostgresDatabase
 
-    database = PostgresDatabase(_dsn(settings))
+    database = PostgresDatabase(dsn_of(settings))
     try:
         await _prepare_postgres(database)
     except BaseException:
@@ -74,7 +74,7 @@ def sqlite_path(settings: StorageSettings, base: Path) -> Path:
     return (base / Path(path).expanduser()).resolve()
 
 
-def _dsn(settings: StorageSettings) -> str:
+def dsn_of(settings: StorageSettings) -> str:
     from .postgres import plain_dsn
 
     return plain_dsn(_resolved(settings.connection_string or "", "storage.connectionString"))
@@ -91,10 +91,10 @@ def _sqlite_status(path: Path) -> SchemaStatus:
     from .migrations import SchemaStatus, schema_status
     from .sqlite import connect
 
-    with _explained(path):
+    with explained(path):
         if not path.exists():
             return SchemaStatus("empty", None)
-        with _disposing(connect(path, reading=True)) as engine, engine.connect() as connection:
+        with disposing(connect(path, reading=True)) as engine, engine.connect() as connection:
             return schema_status(connection)
 
 
@@ -106,10 +106,10 @@ def _migrate_sqlite(path: Path) -> Migrated:
     migrations.check_not_newer(before, str(path))
     if before.state == "current":
         return Migrated(before)
-    with _explained(path):
+    with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            _disposing(connect(path)) as engine,
+            disposing(connect(path)) as engine,
             retry_while_busy(engine.connect) as connection,
             connection.begin(),
         ):
@@ -123,7 +123,7 @@ def _migrate_sqlite(path: Path) -> Migrated:
 
 
 @contextmanager
-def _disposing(engine: Engine) -> Generator[Engine]:
+def disposing(engine: Engine) -> Generator[Engine]:
     try:
         yield engine
     finally:
@@ -131,7 +131,7 @@ def _disposing(engine: Engine) -> Generator[Engine]:
 
 
 @contextmanager
-def _explained(path: Path) -> Generator[None]:
+def explained(path: Path) -> Generator[None]:
     """What goes wrong with the file is raised with what to do about it."""
     from sqlalchemy.exc import DBAPIError
 
@@ -177,7 +177,7 @@ def _look_or_make(connection: Connection) -> SchemaStatus:
 async def _on_postgres(settings: StorageSettings, work: Callable[[Connection], T]) -> T:
     from .postgres import PostgresDatabase
 
-    database = PostgresDatabase(_dsn(settings))
+    database = PostgresDatabase(dsn_of(settings))
     try:
         return await database.first(work)
     finally:

@@ -12,9 +12,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from ..base.outages import OutagePolicy
 from .errors import StorageError
 from .events import ListenTask, WakeSignals
-from .transaction import CHANNEL, Transaction, is_gone, is_rolled_back, postgres_failure
+from .transaction import CHANNEL, Transaction, postgres_failure
 
 log = logging.getLogger("evalstudio")
 
@@ -80,6 +81,7 @@ class PostgresDatabase:
         self.signals = WakeSignals()
         self.engine = connect(dsn)
         self.listen_task = ListenTask(lambda: asyncio.get_running_loop().create_task(self._listen()))
+        self._outages = OutagePolicy("database", PATIENCE_SECONDS)
         self._closed = False
 
     async def read(self, operation: Operation[T]) -> T:
@@ -122,19 +124,14 @@ class PostgresDatabase:
         """Try until it works, for as long as the trouble is one that passes."""
         if self._closed:
             raise StorageError("The store is closed.")
-        deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        pause, again = 0.05, False
-        while True:
+
+        async def explained(again: bool) -> T:
             try:
                 return await attempt(again)
             except (SQLAlchemyError, *_DRIVER_ERRORS) as error:
-                gone = is_gone(error)
-                passing = gone or is_rolled_back(error)
-                if not passing or asyncio.get_running_loop().time() > deadline:
-                    raise postgres_failure(error, self.place) from None
-                again = again or gone
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+                raise postgres_failure(error, self.place) from None
+
+        return await self._outages.persist(explained)
 
     async def _listen(self) -> None:
         """Listen to what other processes commit; after a lost connection anything may have been missed."""

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, exists, insert, or_, select, tuple_, update
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
 
 from ..evaluators.results import Verdict
 from ..project.entities import Execution, name_key
 from .attempts import end
 from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
-from .schema import COUNTED, HELD, WAITING, executions, runs
+from .schema import COUNTED, HELD, WAITING, executions, outputs, runs
 from .transaction import DATABASE_CLOCK, Transaction, known_target, now_ms, remember
 
 
@@ -89,8 +106,17 @@ def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
     }
 
 
-MOST_LOSSES = 25
+# A run whose worker was lost so often, or that could not be stored so often, ends in an error. Losses are
+# rarely the run's own doing: a machine that is restarted again and again must not end healthy runs.
+MOST_LOSSES = 10
+MOST_FAILURES = 3
 _BATCH = 500
+_CLAIM_LOCK = 0x65766C63
+_UNDER_WAY = "The agent may have been called once more than the turns kept here show."
+# The case is read as text: one that is damaged ends its own run and no other.
+_CLAIMED_COLUMNS = [
+    type_coerce(column, Text).label("case") if column.name == "case" else column for column in runs.c
+]
 
 
 def has_work(unit: Transaction) -> bool:
@@ -105,13 +131,17 @@ def claim(
     worker_id: str,
     limit: int,
     lease_seconds: float,
-    capacity: Mapping[str, int],
+    per_connector: int | None,
     execution_id: str | None,
     bodies: SnapshotCache,
 ) -> list[ClaimedRun]:
-    """Take the runs that have waited longest; ``capacity`` is how many more each named connector can take."""
+    """Take the runs that have waited longest, with at most ``per_connector`` under way at one connector.
+
+    The limit holds over all processes of the database.
+    """
     take_back(unit, runs.c.lease_until < unit.clock(), "its worker was lost")
-    chosen = _choose(unit, limit, dict(capacity), execution_id)
+    capacity = None if per_connector is None else _capacity(unit, per_connector)
+    chosen = _choose(unit, limit, capacity, execution_id)
     if not chosen:
         return []
     moment = now_ms()
@@ -139,17 +169,32 @@ def _claiming(is_postgres: bool) -> Any:
             started=bindparam("moment"),
             updated=bindparam("moment"),
         )
-        .returning(*runs.c)
+        .returning(*_CLAIMED_COLUMNS)
     )
 
 
-def _choose(unit: Transaction, limit: int, capacity: dict[str, int], execution_id: str | None) -> list[str]:
+def _capacity(unit: Transaction, per_connector: int) -> dict[str | None, int]:
+    """How many more runs each connector can take."""
+    if unit.is_postgres:
+        # Two workers that count at the same moment would both see the last free place.
+        unit.connection.execute(select(func.pg_advisory_xact_lock(literal_column(str(_CLAIM_LOCK)))))
+    query = select(runs.c.connector_id, func.count()).where(HELD).group_by(runs.c.connector_id)
+    capacity: dict[str | None, int] = defaultdict(lambda: per_connector)
+    for connector_id, held in unit.connection.execute(query):
+        capacity[connector_id] = per_connector - held
+    return capacity
+
+
+def _choose(
+    unit: Transaction, limit: int, capacity: dict[str | None, int] | None, execution_id: str | None
+) -> list[str]:
     chosen: list[str] = []
     while len(chosen) < limit:
         free = limit - len(chosen)
         conditions: list[Any] = [WAITING]
-        if full := [connector for connector, left in capacity.items() if left <= 0]:
-            conditions.append(or_(runs.c.connector_id.is_(None), runs.c.connector_id.not_in(full)))
+        if full := [connector for connector, left in (capacity or {}).items() if left <= 0]:
+            # Runs of connectors that were deleted meanwhile share the name "none".
+            conditions.append(func.coalesce(runs.c.connector_id, "").not_in([name or "" for name in full]))
         if execution_id is not None:
             conditions.append(runs.c.execution_id == execution_id)
         if chosen:
@@ -163,9 +208,9 @@ def _choose(unit: Transaction, limit: int, capacity: dict[str, int], execution_i
         ).all()
         before = len(chosen)
         for row in rows:
-            if capacity.get(row.connector_id, 1) > 0:
+            if capacity is None or capacity[row.connector_id] > 0:
                 chosen.append(row.id)
-                if row.connector_id in capacity:
+                if capacity is not None:
                     capacity[row.connector_id] -= 1
         if len(rows) < free or len(chosen) == before + len(rows):
             break
@@ -177,17 +222,30 @@ def _claimed(
 ) -> list[ClaimedRun]:
     columns = ("scenario_snapshot", "persona_snapshot", "connector_snapshot")
     body = bodies.of(unit, (getattr(row, column) for row in rows for column in columns))
-    return [
-        ClaimedRun(
-            lease=Lease(row.id, row.attempt, worker_id),
-            run=summary_of(row),
-            case=row.case,
-            scenario=body[row.scenario_snapshot],
-            persona=body[row.persona_snapshot] if row.persona_snapshot else None,
-            connector=body[row.connector_snapshot],
-        )
-        for row in rows
-    ]
+    claimed: list[ClaimedRun] = []
+    for row in rows:
+        try:
+            claimed.append(_claimed_run(row, worker_id, body))
+        except (ValueError, KeyError) as error:
+            _end_unreadable(unit, row, error)
+    return claimed
+
+
+def _claimed_run(row: AnyRow, worker_id: str, body: Mapping[str, Mapping[str, Any]]) -> ClaimedRun:
+    return ClaimedRun(
+        lease=Lease(row.id, row.attempt, worker_id),
+        run=summary_of(row),
+        case=None if row.case is None else orjson.loads(row.case),
+        scenario=body[row.scenario_snapshot],
+        persona=body[row.persona_snapshot] if row.persona_snapshot else None,
+        connector=body[row.connector_snapshot],
+    )
+
+
+def _end_unreadable(unit: Transaction, row: AnyRow, error: Exception) -> None:
+    """A run whose stored definition cannot be read ends by itself, without its neighbours."""
+    what = "a snapshot it refers to is gone or damaged" if isinstance(error, KeyError) else str(error)
+    _end_in_error(unit, row, f"What was stored for this run cannot be read: {what}")
 
 
 def heartbeat(unit: Transaction, leases: Collection[Lease], lease_seconds: float) -> Heartbeat:
@@ -221,6 +279,13 @@ def release(unit: Transaction, leases: Collection[Lease]) -> int:
     return take_back(unit, mine, "its worker stopped", lost=False)
 
 
+def fail_attempt(unit: Transaction, lease: Lease, why: str) -> int:
+    """Give back a run whose end could not be stored; after a few times it ends in an error."""
+    key = (lease.run_id, lease.attempt, lease.worker_id)
+    mine = tuple_(runs.c.id, runs.c.attempt, runs.c.worker_id).in_([key])
+    return take_back(unit, mine, why, most=MOST_FAILURES)
+
+
 def abandon(unit: Transaction, worker_ids: Collection[str]) -> int:
     """Take back everything held by workers known to be gone, without waiting for their leases."""
     return take_back(unit, runs.c.worker_id.in_(worker_ids), "its worker was lost")
@@ -230,20 +295,23 @@ def workers(unit: Transaction) -> list[str]:
     return list(unit.connection.execute(select(runs.c.worker_id).where(HELD).distinct()).scalars())
 
 
-def take_back(unit: Transaction, which: ColumnElement[bool], why: str, *, lost: bool = True) -> int:
+def take_back(
+    unit: Transaction, which: ColumnElement[bool], why: str, *, lost: bool = True, most: int | None = None
+) -> int:
     """Return running runs to the queue, a bounded number at a time."""
+    most = MOST_LOSSES if most is None else most
     rows = unit.connection.execute(
         select(runs.c.id, runs.c.execution_id, runs.c.attempt, runs.c.losses)
         .where(and_(HELD, which))
         .limit(_BATCH)
         .with_for_update(skip_locked=True)
     ).all()
-    hopeless = [row for row in rows if lost and row.losses + 1 >= MOST_LOSSES]
+    hopeless = [row for row in rows if lost and row.losses + 1 >= most]
     back = [row for row in rows if row not in hopeless]
     if back:
         _requeue(unit, back, why, lost)
     for row in hopeless:
-        _give_up(unit, row)
+        _give_up(unit, row, why)
     return len(rows)
 
 
@@ -264,13 +332,19 @@ def _requeue(unit: Transaction, rows: Sequence[AnyRow], why: str, lost: bool) ->
         )
     )
     for row in rows:
+        interrupted = Verdict(outcome="error", fault="system", reason=f"Interrupted: {why}. {_UNDER_WAY}")
+        result = interrupted.model_dump(by_alias=True)
+        unit.add(outputs, {"run_id": row.id, "attempt": row.attempt, "result": result, "output": {}})
         unit.count(row.execution_id, queued=1, running=-1)
         unit.add_event("run.queued", row.execution_id, row.id, {"attempt": row.attempt + 1, "reason": why})
     unit.new_work = True
 
 
-def _give_up(unit: Transaction, row: AnyRow) -> None:
+def _give_up(unit: Transaction, row: AnyRow, why: str) -> None:
     """A run that brings down every worker must not do so for ever."""
-    reason = f"Its worker was lost {row.losses + 1} times; the run may be what brings workers down"
+    _end_in_error(unit, row, f"Given up after {row.losses + 1} attempts that did not finish; last: {why}")
+
+
+def _end_in_error(unit: Transaction, row: AnyRow, reason: str) -> None:
     verdict = Verdict(outcome="error", fault="system", reason=reason)
     end(unit, Lease(row.id, row.attempt, ""), RunEnding(verdict, error=reason), anybody=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -101,7 +102,10 @@ class SnapshotCache:
         bodies = {key: self._known[key] for key in requested if key in self._known}
         if missing := sorted(requested - bodies.keys()):
             query = select(snapshots.c.hash, snapshots.c.body).where(snapshots.c.hash.in_(missing))
-            bodies |= {row.hash: orjson.loads(row.body) for row in unit.connection.execute(query)}
+            for row in unit.connection.execute(query):
+                # What is damaged is left out: whoever needs it says so.
+                with suppress(orjson.JSONDecodeError):
+                    bodies[row.hash] = orjson.loads(row.body)
         for key, body in bodies.items():
             self._known[key] = body
             self._known.move_to_end(key)

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from ..base.json_text import clean_text, json_text
+from .errors import DamagedRow
 
 Key = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -62,7 +63,14 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json_text(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        return None if value is None else orjson.loads(value)
+        if value is None:
+            return None
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError as error:
+            raise DamagedRow(
+                f"A stored document is damaged ({error}). Restore the database from a backup."
+            ) from None
 
 
 def moment(name: str, **options: Any) -> Column[int]:

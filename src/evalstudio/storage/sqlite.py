@@ -21,7 +21,8 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from .errors import StorageError
+from ..base.outages import OutagePolicy
+from .errors import DatabaseReplaced, StorageError
 from .events import ListenTask, WakeSignals
 from .queue import has_work
 from .transaction import Transaction, is_busy, sqlite_failure
@@ -35,6 +36,7 @@ _BUSY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _LARGEST_BATCH = 500
 _READERS = 4
+_LOOK_AT_FILE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -96,6 +98,15 @@ def retry_while_busy(call: Callable[[], T]) -> T:
             time.sleep(0.02)
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file lies at a path, if any."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _data_version(connection: sqlite3.Connection) -> int:
     try:
         return connection.execute("PRAGMA data_version").fetchone()[0]
@@ -114,6 +125,9 @@ class SqliteDatabase:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._reading = connect(path, reading=True)
         self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
+        self._outages = OutagePolicy("database")
+        self._file = _identity(path)
+        self._looked_at_file = time.monotonic()
         self._closed = False
         self.listen_task = ListenTask(lambda: self._loop.create_task(self._listen()))
         self._writer = Thread(target=self._write_all, name="evalstudio-writer", daemon=True)
@@ -121,9 +135,12 @@ class SqliteDatabase:
 
     async def read(self, operation: Operation[T]) -> T:
         self._check_open()
-        return await self._loop.run_in_executor(self._readers, self._read, operation)
+        return await self._outages.persist(
+            lambda _: self._loop.run_in_executor(self._readers, self._read, operation)
+        )
 
     def _read(self, operation: Operation[T]) -> T:
+        self._check_file()
         try:
             with self._reading.connect() as connection:
                 return operation(Transaction(connection))
@@ -133,9 +150,14 @@ class SqliteDatabase:
     async def write(self, operation: Operation[T]) -> T:
         """Run an operation and come back when it is committed."""
         self._check_open()
-        job = _Job(operation, self._loop.create_future())
-        self._jobs.put(job)
-        return await job.future
+
+        def submit(_: bool) -> asyncio.Future[T]:
+            job = _Job(operation, self._loop.create_future())
+            self._jobs.put(job)
+            return job.future
+
+        # What failed was rolled back, so it may be tried again as it is.
+        return await self._outages.persist(submit)
 
     async def close(self) -> None:
         if self._closed:
@@ -165,6 +187,26 @@ class SqliteDatabase:
             return await self.read(has_work)
         except StorageError:
             return True
+
+    def _check_file(self) -> None:
+        """Refuse to go on with a file that is no longer at its path: what is written there nobody will find.
+
+        The first look at a new file may come before SQLite has made it.
+        """
+        moment = time.monotonic()
+        if moment - self._looked_at_file < _LOOK_AT_FILE_SECONDS:
+            return
+        self._looked_at_file = moment
+        identity = _identity(self.path)
+        if self._file is None:
+            self._file = identity
+        elif identity != self._file:
+            what = "was deleted" if identity is None else "was replaced by another file"
+            self._looked_at_file = 0.0
+            raise DatabaseReplaced(
+                f"{self.path}: the database {what} while it was in use. Nothing more is stored: put the file "
+                "back, or start again with the new one."
+            )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -210,6 +252,7 @@ class SqliteDatabase:
     def _commit(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool] | None:
         """Run the jobs in one transaction; none when it failed as a whole."""
         try:
+            self._check_file()
             with retry_while_busy(engine.connect) as connection, retry_while_busy(connection.begin):
                 unit = Transaction(connection)
                 for job in jobs:

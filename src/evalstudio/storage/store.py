@@ -112,6 +112,7 @@ class SqlStore:
     workers = _reading(queue.workers)
     append_turn = _writing(attempts.append_turn)
     finish = _writing(attempts.finish)
+    fail_attempt = _writing(queue.fail_attempt)
 
     async def claim(
         self,
@@ -119,17 +120,17 @@ class SqlStore:
         limit: int,
         lease_seconds: float,
         *,
-        capacity: Mapping[str, int] | None = None,
+        per_connector: int | None = None,
         execution_id: str | None = None,
     ) -> list[ClaimedRun]:
-        """Runs for a worker. ``capacity`` says how many more each named connector can take."""
+        """Runs for a worker, with at most so many under way at one connector."""
         self._work_known[worker_id] = self.database.signals.work.count
         if limit <= 0:
             return []
         claiming = asyncio.ensure_future(
             self.database.write(
                 lambda unit: queue.claim(
-                    unit, worker_id, limit, lease_seconds, capacity or {}, execution_id, self._bodies
+                    unit, worker_id, limit, lease_seconds, per_connector, execution_id, self._bodies
                 )
             )
         )

@@ -33,7 +33,7 @@ from sqlalchemy.sql import ColumnElement
 from ..base.json_text import clean_text
 from . import schema
 from .contract import IdempotencyKey
-from .errors import KeyReused, StorageError
+from .errors import KeyReused, StorageError, StorageUnavailable
 from .schema import COUNTED, idempotency
 
 CHANNEL = "evalstudio"
@@ -202,28 +202,33 @@ def sqlite_failure(error: Exception, path: Path) -> StorageError:
     """What went wrong with a SQLite file, and what to do about it."""
     message = str(driver_error(error))
     low = message.lower()
+    passing = True
     if "full" in low:
         advice = "The disk is full. Nothing was damaged: free some space and carry on."
     elif "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
         advice = f"The file cannot be opened for writing. Check the permissions of {path.parent}."
+        passing = False
     elif "locked" in low or "busy" in low:
         advice = "Another program has held the database for too long. Close it and try again."
     elif "not a database" in low or "malformed" in low:
         advice = "The file is not a database, or is damaged. Restore it from a backup or choose another path."
+        passing = False
     elif "disk i/o" in low:
         advice = "The disk could not be read or written. Check the disk and its free space."
     else:
         advice = "Nothing was changed."
-    return StorageError(f"{path}: {message}. {advice}")
+        passing = False
+    return (StorageUnavailable if passing else StorageError)(f"{path}: {message}. {advice}")
 
 
 def postgres_failure(error: BaseException, place: str) -> StorageError:
     lines = str(driver_error(error)).strip().splitlines()
     message = lines[0] if lines else type(error).__name__
     if is_gone(error):
-        return StorageError(
-            f"The database at {place} cannot be reached: {message}. Check that the server runs and try again."
-        )
+        text = f"The database at {place} cannot be reached: {message}. Check that the server runs."
+        return StorageUnavailable(text, may_have_happened=True)
+    if is_rolled_back(error):
+        return StorageUnavailable(f"The database at {place} gave way to another transaction: {message}")
     return StorageError(f"The database at {place} refused: {message}")
 
 

@@ -1,0 +1,63 @@
+"""Who works on a run: names that say on which machine, in which namespace and process a worker lives."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from functools import lru_cache
+from pathlib import Path
+
+_START_TIME = 19  # field 22 of /proc/PID/stat, counted from behind the name in brackets
+
+
+def new_worker_id() -> str:
+    """A name by which others of the same machine and namespace can tell whether the process still runs."""
+    pid = os.getpid()
+    return f"{_place()}:{pid}-{_started(pid) or 0}:{secrets.token_hex(4)}"
+
+
+def has_died(worker_id: str) -> bool:
+    """Whether a worker is gone for certain. Nothing is certain about other machines and namespaces."""
+    place, _, rest = worker_id.partition(":")
+    number, _, started = rest.partition(":")[0].partition("-")
+    if place != _place() or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
+    # Another process may have been given the same number since.
+    return started.isdecimal() and int(started) > 0 and _started(int(number)) != int(started)
+
+
+@lru_cache(maxsize=1)
+def _place() -> str:
+    """The machine since it was started, and the namespace of process numbers (a container has its own).
+
+    Two containers often have one host name, and process numbers mean nothing outside of their namespace.
+    """
+    return f"{socket.gethostname()}/{_boot()}/{_namespace()}"
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    except OSError:
+        return "0"
+
+
+def _namespace() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _started(pid: int) -> int | None:
+    """When a process began, in clock ticks since the machine did."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        return int(text.rpartition(")")[2].split()[_START_TIME])
+    except (OSError, ValueError, IndexError):
+        return None
