@@ -288,7 +288,18 @@ class TestOverHttp:
         assert result.output()["modelUsage"] == {"evaluation": each, "persona": each}
         assert "tokensUsage" not in result.output()
 
-    @pytest.mark.parametrize("reply", [500, "not JSON at all", {"message": 5}, HANG])
+    async def test_null_is_the_same_as_left_out(self) -> None:
+        turns = [
+            {"message": "b", "stop": None, "stop_reason": None},
+            {"message": None, "stop": True, "stop_reason": None},
+        ]
+        async with ModelServer(by_model(user=turns)) as models, open_llm(models) as llm:
+            wanted = scenario(script=["a"], evaluators=[NEVER])
+            result = await run_scenario(wanted, echo, persona=ADA, llm=llm)
+        assert (users(result), result.ended_by, len(models.requests)) == (["a", "b"], "user", 2)
+        assert "stopReason" not in result.output()
+
+    @pytest.mark.parametrize("reply", [500, "not JSON at all", {"message": 5}, {"stop": "no"}, HANG])
     async def test_a_broken_model_is_the_simulators_fault_and_never_the_agents(self, reply: Any) -> None:
         async with ModelServer(reply) as models, open_llm(models, timeoutSeconds=0.3) as llm:
             result = await run_scenario(

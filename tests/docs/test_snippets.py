@@ -35,8 +35,15 @@ def _answer(root: dict[str, Any], schema: dict[str, Any]) -> Any:
     if "$ref" in schema:
         return _answer(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
     if "score" in schema["properties"]:
-        asked = schema["properties"]["score"]["description"]
-        return {"reasoning": "Clear and correct.", "score": True if "true or false" in asked else 4}
+        score = schema["properties"]["score"]
+        mark = (
+            True
+            if score["type"] == "boolean"
+            else score["maximum"] - 1
+            if "maximum" in score
+            else score["enum"][0]
+        )
+        return {"reasoning": "Clear and correct.", "score": mark}
     return {name: _answer(root, part) for name, part in schema["properties"].items()}
 
 

@@ -20,7 +20,7 @@ async def score(*entries: Any, **record: Any) -> Any:
 
 async def test_a_score_in_the_config_aggregates_like_any_other() -> None:
     one = {"type": "human", "criterionName": "helpful", "score": 4, "comment": "good", "author": "Ana"}
-    two = {"type": "human", "config": {"criterionName": "helpful", "score": "2 stars"}}
+    two = {"type": "human", "config": {"criterionName": "helpful", "score": 2}}
     result = await score(one, two)
     assert result.criterion_scores == {"helpful": 0.5}
     assert result.results[0].to_json() == {
@@ -69,6 +69,11 @@ async def test_a_record_without_feedback_is_merely_not_covered() -> None:
         ([{"criterionName": "safe"}], "score: is missing"),
         ([{"score": 1}], "criterionName: is missing"),
         ([{"criterionName": " ", "score": 1}], "must not be blank"),
+        ([{"criterionName": "safe", "score": None}], "score"),
+        ([{"criterionName": "safe", "score": [True]}], "score"),
+        ('[{"criterionName": "safe", "score": true, "score": false}]', '"score" is there twice'),
+        ('[{"criterionName": "safe", "score": NaN}]', "NaN is not a number in JSON"),
+        ('{"criterionName": "safe", "score": true} {}', "it is text, but not JSON"),
         ([{"criterionName": "safe", "score": 1, "mood": "x"}], "mood"),
         ("five stars", "it is text, but not JSON"),
         (5, "cannot be read"),
@@ -80,19 +85,51 @@ async def test_feedback_that_cannot_be_read_is_an_error_that_says_why(feedback: 
     )
     assert result.results[0].error is not None
     assert message in result.results[0].error
-    assert result.run_errors
-    assert result.coverage.errors == 1
+    assert (result.outcome, result.coverage.errors) == ("error", 1)
 
 
-async def test_a_score_off_the_scale_is_left_out_and_an_unknown_criterion_shown() -> None:
-    result = await score(
-        {"type": "human", "criterionName": "helpful", "score": 9},
-        {"type": "human", "criterionName": "tone", "score": 1},
-    )
-    assert result.overall_score is None
-    assert result.coverage.excluded[0]["criterionName"] == "helpful"
-    assert result.coverage.unknown == ["tone"]
-    assert result.success
+@pytest.mark.parametrize(
+    "mark", [9, "4", "4 stars", "4/5", "80%", "0,8", 4.5, True, "five", "", float("nan")]
+)
+async def test_a_mark_off_the_scale_is_an_error_that_says_what_the_scale_accepts(mark: Any) -> None:
+    result = await score({"type": "human", "criterionName": "helpful", "score": mark, "author": "Ana"})
+    assert (result.outcome, result.overall_score) == ("error", None)
+    error = result.results[0].error
+    assert "is not on the scale; answer a whole number from 1 (worst) to 5 (best)" in error
+    assert result.results[0].metadata["author"] == "Ana"
+
+
+async def test_a_mark_on_a_criterion_nobody_declared_is_an_error() -> None:
+    result = await score({"type": "human", "criterionName": "helpfull", "score": 5})
+    assert result.outcome == "error"
+    assert result.results[0].error.endswith("did you mean helpful?")
+    assert result.coverage.unknown == ["helpfull"]
+
+
+async def test_a_mark_that_cannot_be_read_leaves_its_neighbours_alone() -> None:
+    marks = [
+        {"criterionName": "helpful", "score": "8/10"},
+        {"criterionName": "safe"},
+        {"criterionName": "safe", "score": "Yes"},
+        {"criterionName": "helpful", "score": 5},
+    ]
+    result = await score({"type": "human", "sourceField": "metadata.feedback"}, metadata={"feedback": marks})
+    assert [item.error is None for item in result.results] == [False, False, True, True]
+    assert [item.criterion_name for item in result.results] == ["helpful", "safe", "safe", "helpful"]
+    assert result.outcome == "error"
+    assert result.criterion_scores == {"helpful": 1.0, "safe": 1.0}
+
+
+@pytest.mark.parametrize(("word", "holds"), [("yes", True), ("PASS", True), ("no", False), ("False", False)])
+async def test_yes_and_no_may_be_written_as_words(word: str, holds: bool) -> None:
+    result = await score({"type": "human", "criterionName": "safe", "score": word})
+    assert (result.success, result.criterion_scores) == (holds, {"safe": float(holds)})
+
+
+@pytest.mark.parametrize("cell", ["", "  ", "[]", None])
+async def test_an_empty_cell_is_no_feedback(cell: Any) -> None:
+    result = await score({"type": "human", "sourceField": "metadata.feedback"}, metadata={"feedback": cell})
+    assert (result.results, result.coverage.missing) == ([], ["helpful", "safe"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Structured answers: lenient reading, one repair, then an error that keeps the reply."""
+"""Structured answers: strict reading, one repair, then an error that keeps the reply."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.support.model_server import ModelServer, Recorded, Reply, refusal
 from evalstudio.llm import ModelError
 
 
-@pytest.mark.parametrize("wrapping", ["{}", "```json\n{}\n```", "My verdict:\n{}\nBest wishes"])
-async def test_an_answer_is_read_from_its_wrapping(wrapping: str) -> None:
+@pytest.mark.parametrize("wrapping", ["{}", "```json\n{}\n```", " {}\n"])
+async def test_an_answer_is_read_alone_or_alone_in_a_fence(wrapping: str) -> None:
     async with ModelServer(wrapping.replace("{}", json.dumps(MET))) as server, open_llm(server) as llm:
         assert (await llm.answer(ASKED, Verdict)).value == WAS_MET
     assert len(server.requests) == 1

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from datetime import date
+from enum import Enum
 from time import perf_counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from tests.llm.opened import MET, UNMET, WAS_MET, Verdict
 
-from evalstudio.llm.answers import InvalidAnswer, find_objects, read_answer
+from evalstudio.llm.answers import InvalidAnswer, read_answer
+
+
+class Anything(BaseModel):
+    """Fits every object."""
+
 
 GOOD = json.dumps(MET)
 OTHER = json.dumps(UNMET)
+ALONE = "not one JSON object and nothing else"
 
 
 @pytest.mark.parametrize(
@@ -26,24 +35,16 @@ OTHER = json.dumps(UNMET)
         pytest.param(f"```json\n{GOOD}\n```", id="fenced"),
         pytest.param(f"```\n{GOOD}\n```", id="fenced without a language"),
         pytest.param(f"~~~JSON\r\n{GOOD}\r\n~~~", id="other fence, other line ends"),
-        pytest.param(f"Here is my verdict:\n{GOOD}\nI hope it helps!", id="text around"),
-        pytest.param(f"In {{braces}} I trust: {GOOD}", id="braces in prose"),
-        pytest.param(f"f(x) {{ return x; }} {GOOD}", id="code before"),
-        pytest.param(f"an open {{ brace, then {GOOD}", id="open brace in prose"),
-        pytest.param(f"{GOOD}\n{GOOD}", id="the same twice"),
-        pytest.param(f'{GOOD} {{"met": "perhaps"}}', id="another object that does not fit"),
-        pytest.param(f"[{GOOD}]", id="in a list of one"),
-        pytest.param(json.dumps({**MET, "extra": [1, {"a": None}]}), id="more than asked"),
-        pytest.param(GOOD.replace("true", '"yes"'), id="a word for true"),
-        pytest.param(GOOD.replace("0.9", '"0.9"'), id="a number as text"),
         pytest.param(json.dumps(MET, indent=4), id="indented"),
+        pytest.param(f"```json\n{json.dumps(MET, indent=4)}\n```\n", id="indented in a fence"),
         pytest.param(
-            '{"met": true, "met": true, "reasoning": "It did.", "confidence": 0.9}', id="key repeated"
+            GOOD.replace("It did.", "```\\nIt did.\\n```").join(("```\n", "\n```")), id="a fence in it"
         ),
     ],
 )
-def test_one_fitting_object_is_found_in_its_wrapping(reply: str) -> None:
-    assert read_answer(reply, Verdict) == WAS_MET
+def test_one_fitting_object_is_read_alone_or_alone_in_a_fence(reply: str) -> None:
+    read = read_answer(reply, Verdict)
+    assert (read.met, read.confidence) == (WAS_MET.met, WAS_MET.confidence)
 
 
 def test_raw_line_breaks_and_unicode_inside_strings_are_kept() -> None:
@@ -61,24 +62,39 @@ def test_half_a_surrogate_pair_is_made_harmless() -> None:
     [
         pytest.param("", "empty", id="empty"),
         pytest.param(" \n\t", "empty", id="blank"),
-        pytest.param("It was met, I am sure.", "no JSON object", id="prose"),
-        pytest.param("true", "no JSON object", id="a bare word"),
-        pytest.param("null", "no JSON object", id="null"),
-        pytest.param("[]", "no JSON object", id="an empty list"),
+        pytest.param("It was met, I am sure.", ALONE, id="prose"),
+        pytest.param("true", "not an object", id="a bare word"),
+        pytest.param("null", "not an object", id="null"),
+        pytest.param("[]", "not an object", id="an empty list"),
+        pytest.param(f"[{GOOD}]", "not an object", id="in a list of one"),
         pytest.param("{}", "reasoning: Field required", id="an empty object"),
-        pytest.param("```json\n```", "no JSON object", id="an empty fence"),
-        pytest.param(GOOD[:-1], "cut off", id="cut off at the brace"),
-        pytest.param(GOOD[: len(GOOD) // 2], "cut off", id="cut off in the middle"),
-        pytest.param('{"reasoning": "It d', "cut off", id="cut off in a string"),
-        pytest.param(f'{{"draft": {GOOD}, "fin', "cut off", id="whole object nested in one cut off"),
-        pytest.param(
-            f'{{"said "no"": 1, "inner": {GOOD}}}', "broken", id="whole object nested in a broken one"
-        ),
+        pytest.param("```json\n```", ALONE, id="an empty fence"),
+        pytest.param(f"Here is my verdict:\n{GOOD}", ALONE, id="text before"),
+        pytest.param(f"{GOOD}\nI hope it helps!", ALONE, id="text after"),
+        pytest.param(f"My verdict:\n```json\n{GOOD}\n```", ALONE, id="text before the fence"),
+        pytest.param(f"```json\n{GOOD}\n```\nThat is all.", ALONE, id="text after the fence"),
+        pytest.param(f"```json\nSure: {GOOD}\n```", ALONE, id="text in the fence"),
+        pytest.param(f"```json\n{GOOD}\n{OTHER}\n```", ALONE, id="two in a fence"),
+        pytest.param(f"```\n{GOOD}\n```\n```\n{OTHER}\n```", ALONE, id="two fences"),
+        pytest.param(f"```json\n{GOOD}", ALONE, id="a fence that does not end"),
+        pytest.param(f"In {{braces}} I trust: {GOOD}", ALONE, id="braces in prose"),
+        pytest.param(f"{GOOD}\n{GOOD}", ALONE, id="the same twice"),
+        pytest.param(f'{GOOD} {{"met": "perhaps"}}', ALONE, id="another object that does not fit"),
+        pytest.param(GOOD.replace("true", '"yes"'), "met: Input should be", id="a word for true"),
+        pytest.param(GOOD.replace("true", "1"), "met: Input should be", id="a number for true"),
+        pytest.param(GOOD.replace("0.9", '"0.9"'), "confidence: Input should be", id="a number as text"),
+        pytest.param(GOOD.replace("0.9", "true"), "confidence: Input should be", id="true as a number"),
+        pytest.param('{"met": true, "met": true, "reasoning": ""}', "there twice", id="a key repeated"),
+        pytest.param(GOOD[:-1], ALONE, id="cut off at the brace"),
+        pytest.param(GOOD[: len(GOOD) // 2], ALONE, id="cut off in the middle"),
+        pytest.param('{"reasoning": "It d', ALONE, id="cut off in a string"),
+        pytest.param(f'{{"draft": {GOOD}, "fin', ALONE, id="whole object nested in one cut off"),
+        pytest.param(f'{{"said "no"": 1, "inner": {GOOD}}}', ALONE, id="whole object nested in a broken one"),
         pytest.param(f'{{"answer": {GOOD}}}', "reasoning: Field required", id="wrapped in another object"),
-        pytest.param(f"{GOOD}\n{OTHER}", "2 different answers", id="two that differ"),
-        pytest.param(f"[{GOOD}, {OTHER}]", "2 different answers", id="a list of two that differ"),
-        pytest.param(f"The agent said {GOOD}. I say {OTHER}", "2 different answers", id="a quoted one"),
-        pytest.param('{"met": true, "met": false, "reasoning": ""}', "given twice", id="one key, two values"),
+        pytest.param(f"{GOOD}\n{OTHER}", ALONE, id="two that differ"),
+        pytest.param(f"[{GOOD}, {OTHER}]", "not an object", id="a list of two that differ"),
+        pytest.param(f"The agent said {GOOD}. I say {OTHER}", ALONE, id="a quoted one"),
+        pytest.param('{"met": true, "met": false, "reasoning": ""}', "there twice", id="one key, two values"),
         pytest.param('{"reasoning": "x"}', "met: Field required", id="a field missing"),
         pytest.param('{"reasoning": "x", "met": "maybe"}', "met: Input should be", id="not a bool"),
         pytest.param('{"reasoning": "x", "met": null}', "met: Input should be", id="null for a bool"),
@@ -87,13 +103,13 @@ def test_half_a_surrogate_pair_is_made_harmless() -> None:
         pytest.param('{"reasoning": "", "met": true, "confidence": 7}', "confidence", id="out of range"),
         pytest.param('{"reasoning": "", "met": true, "confidence": NaN}', "NaN", id="not a number"),
         pytest.param('{"reasoning": "", "met": true, "confidence": 1e999}', "too large", id="infinite"),
-        pytest.param("{'reasoning': 'x', 'met': True}", "no JSON object", id="written as Python"),
-        pytest.param('{"reasoning": "x", "met": true,}', "broken", id="a comma too many"),
-        pytest.param('{"reasoning": "x" "met": true}', "broken", id="a comma missing"),
-        pytest.param('{"reasoning": "say "no"", "met": true}', "broken", id="quotes not escaped"),
-        pytest.param(json.dumps(GOOD), "no JSON object", id="JSON inside a JSON string"),
+        pytest.param("{'reasoning': 'x', 'met': True}", ALONE, id="written as Python"),
+        pytest.param('{"reasoning": "x", "met": true,}', ALONE, id="a comma too many"),
+        pytest.param('{"reasoning": "x" "met": true}', ALONE, id="a comma missing"),
+        pytest.param('{"reasoning": "say "no"", "met": true}', ALONE, id="quotes not escaped"),
+        pytest.param(json.dumps(GOOD), "not an object", id="JSON inside a JSON string"),
         pytest.param('{"a":' * 100_000, "nested too deeply", id="nested without end"),
-        pytest.param("{}" * 1000, "more than 50", id="a thousand objects"),
+        pytest.param("{}" * 1000, ALONE, id="a thousand objects"),
         pytest.param(f'{{"met": {"9" * 5000}, "reasoning": ""}}', "cannot be used", id="an endless integer"),
     ],
 )
@@ -119,15 +135,33 @@ def test_a_huge_hostile_reply_takes_no_time(reply: str) -> None:
     assert perf_counter() - start < 2
 
 
-@given(st.text(max_size=300))
-def test_any_text_gives_objects_or_invalid_answer(text: str) -> None:
+@given(st.text(max_size=300) | st.text('{}[]":, \n`truefals0123.eE-', max_size=60))
+def test_any_text_is_read_as_json_would_be_or_not_at_all(text: str) -> None:
     with suppress(InvalidAnswer):
-        assert all(isinstance(found, dict) for found in find_objects(text))
+        read_answer(text, Anything)
+        assert isinstance(
+            json.loads(text.strip().removeprefix("\ufeff").strip("`~").strip(), strict=False), dict
+        )
 
 
 @given(
     st.builds(Verdict, reasoning=st.text(), met=st.booleans(), confidence=st.floats(0, 1)),
-    st.sampled_from(["{}", "Well:\n```json\n{}\n```", "{}\nThat is all."]),
+    st.sampled_from(["{}", "```json\n{}\n```", "\n{}\n"]),
 )
 def test_every_verdict_survives_the_way_there_and_back(verdict: Verdict, wrapping: str) -> None:
     assert read_answer(wrapping.replace("{}", verdict.model_dump_json()), Verdict) == verdict
+
+
+class Choice(Enum):
+    GOOD = "good"
+
+
+class Typed(BaseModel):
+    choice: Choice
+    day: date
+    pair: tuple[int, float]
+
+
+def test_what_json_cannot_hold_is_read_from_how_it_is_written() -> None:
+    read = read_answer('{"choice": "good", "day": "2026-05-01", "pair": [1, 2]}', Typed)
+    assert read == Typed(choice=Choice.GOOD, day=date(2026, 5, 1), pair=(1, 2.0))

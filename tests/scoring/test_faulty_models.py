@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.model_server import HANG, ModelServer, Recorded, refusal, threaded_server
+from tests.support.model_server import DROP, HANG, ModelServer, Recorded, refusal, threaded_server
 from tests.support.scoring_files import Folder, command, rows
 
+from evalstudio.llm import embeddings
 from evalstudio.llm.embeddings import LocalEmbedder
 
 RECORDS = 30
@@ -30,9 +31,10 @@ def judged(server: ModelServer, **settings: Any) -> dict[str, Any]:
         "apiKey": "k",
         "baseUrl": server.url,
         "models": {"evaluation": "judge"},
-        "timeoutSeconds": 0.5,
+        # Nothing here is late by itself, however busy the machine is.
+        "timeoutSeconds": 120,
+        "totalTimeoutSeconds": 600,
         "maxRetries": 3,
-        "totalTimeoutSeconds": 20,
         **settings,
     }
     return {"criteria": [TONE], "evaluators": [{"type": "criteria-judge"}], "llmSettings": llm}
@@ -61,7 +63,7 @@ class Moody:
             1: "certainly! my score is",
             2: refusal(429, "slow down", retry_after="0.05"),
             3: 500,
-            4: HANG,
+            4: DROP,
         }[number % 5]
 
 
@@ -112,6 +114,14 @@ def test_a_judge_that_is_down_leaves_a_named_error_on_every_record(folder: Folde
     }
 
 
+def test_a_judge_that_hangs_leaves_a_named_error_on_every_record(folder: Folder) -> None:
+    with threaded_server(HANG) as server:
+        folder.plan(judged(server, maxRetries=0, timeoutSeconds=0.1))
+        summary = folder.score(folder.dataset(rows(5)))
+    assert summary.outcomes["error"] == 5
+    assert all("did not answer within 0.1 s" in result["results"][0]["error"] for result in folder.results())
+
+
 def test_fast_evaluators_keep_their_results_beside_a_failing_judge(folder: Folder) -> None:
     with threaded_server(500) as server:
         plan = judged(server, maxRetries=0)
@@ -139,11 +149,18 @@ def test_no_more_records_wait_for_the_judge_at_once_than_the_plan_allows(folder:
 # -- embeddings
 
 
+@pytest.fixture
+def patient_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that are asked about at the same time share a call, however busy the machine is."""
+    monkeypatch.setattr(embeddings, "_PAUSE_SECONDS", 0.05)
+
+
 def close_plan(**more: Any) -> dict[str, Any]:
     entry = {"type": "nlp-accuracy", "config": {"criterionName": "close"}}
     return {"criteria": [{"name": "close", "scale": "numeric"}], "evaluators": [entry], **more}
 
 
+@pytest.mark.usefixtures("patient_batches")
 def test_texts_of_a_dataset_are_embedded_in_batches(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     embed = LocalEmbedder.embed
@@ -163,6 +180,7 @@ def test_texts_of_a_dataset_are_embedded_in_batches(folder: Folder, monkeypatch:
     assert all(0 < result["overallScore"] <= 1 for result in folder.results())
 
 
+@pytest.mark.usefixtures("patient_batches")
 def test_a_providers_embeddings_are_asked_for_in_batches(folder: Folder) -> None:
     with threaded_server() as server:
         folder.plan(

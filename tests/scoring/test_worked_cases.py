@@ -21,6 +21,8 @@ from evalstudio.storage.json_lines import JsonFileStorageProvider
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "recorded_scoring.json").read_text(encoding="utf-8")
 )
+# What the record says stands between marked lines.
+FENCED = re.compile(r"=== (\S+) (mark-\w+) ===\n(.*?)\n=== end of \1 \2 ===", re.DOTALL)
 LEGACY = {
     "RuleBased",
     "LexicalSimilarity",
@@ -140,7 +142,7 @@ async def test_worked_case(case: dict[str, Any]) -> None:
     if "runErrors" in want:
         assert shown["runErrors"] == want["runErrors"]
     if "promptSent" in want:
-        assert models[0].prompts == [want["promptSent"]]
+        assert [FENCED.sub(r"\3", prompt) for prompt in models[0].prompts] == [want["promptSent"]]
     if case["id"] == "LJ-13":
         assert models[0].prompts == []
 

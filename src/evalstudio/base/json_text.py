@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
 from datetime import UTC, datetime
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 import orjson
 
@@ -105,3 +107,39 @@ def whole_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def strict_json(text: str) -> Any:
+    """The one value the text is, or ``ValueError``: nothing around it, no key twice, no number out of bounds.
+
+    Raw line breaks inside strings are what models write; they do not change the meaning.
+    """
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise ValueError(f'"{key[:40]}" is there twice')
+        fields[key] = value
+    return fields
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number in JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_number, parse_constant=_no_number, strict=False
+)

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
 from ..evaluators.contract import Gate, Reduce
-from ..evaluators.criteria import EvaluationCriteria, Name, check_unique
+from ..evaluators.criteria import EvaluationCriteria, Name, Text, check_unique
 from ..evaluators.definition import Entry, EvaluatorDefinition
 from ..messages import Message, MessageList
 
@@ -91,8 +91,8 @@ class Scenario(Definition):
         le=1000,
         description="User messages and replies in this run; what the script needs, or 10, if not given",
     )
-    success_criteria: str | None = Field(default=None, description="When the conversation has succeeded")
-    failure_criteria: str | None = Field(default=None, description="When the conversation has failed")
+    success_criteria: Text | None = Field(default=None, description="When the conversation has succeeded")
+    failure_criteria: Text | None = Field(default=None, description="When the conversation has failed")
     failure_criteria_mode: FailureMode = Field(
         default="on_max_messages", description="Whether a met failure criterion ends the conversation at once"
     )
@@ -114,11 +114,6 @@ class Scenario(Definition):
             return value
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         return [item.use() if isinstance(item, EvaluatorDefinition) else item for item in items]
-
-    @field_validator("success_criteria", "failure_criteria")
-    @classmethod
-    def _blank_is_none(cls, value: str | None) -> str | None:
-        return value if value and value.strip() else None
 
     @model_validator(mode="after")
     def _is_judged(self) -> Scenario:

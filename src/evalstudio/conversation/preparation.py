@@ -118,11 +118,13 @@ def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:
     """A criterion that is not declared would silently leave its evaluator without a say."""
     known = [criterion.name for criterion in criteria]
     one: str | None = getattr(entry.config, "criterion_name", None)
-    many: Sequence[str] = getattr(entry.config, "criterion_names", ())
+    many: Sequence[str] | None = getattr(entry.config, "criterion_names", None)
+    if many is not None and not (many or criteria):
+        raise InvalidInput(Problem("there is nothing to judge", (), "declare criteria on the scenario"))
     message = "is not among the scenario's criteria"
     ProblemList(
         Problem(f'"{name}" {message}', ("config", key), suggestion(name, known) or "declare it there")
-        for key, name in [("criterionName", one), *(("criterionNames", name) for name in many)]
+        for key, name in [("criterionName", one), *(("criterionNames", name) for name in many or ())]
         if name and name not in known
     ).check()
     return entry

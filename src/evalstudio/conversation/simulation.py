@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..evaluators.contract import Answer
+from ..evaluators.model_replies import ModelReply
 from ..messages import Message, TokensUsage, text_of
 from .preparation import PreparedScenario
 
@@ -40,8 +41,10 @@ class SimulatorError(Exception):
     """The simulated user did not play its part."""
 
 
-class UserTurn(BaseModel):
+class UserTurn(ModelReply):
     """What the simulated user does next."""
+
+    model_config = ConfigDict(extra="ignore")
 
     message: str = Field("", description="The next thing you say; empty when you stop")
     stop: bool = Field(False, description="True when your goal is reached or hopeless and you leave now")

@@ -35,7 +35,14 @@ def named(value: str) -> str:
     return name
 
 
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
 Name = Annotated[str, AfterValidator(named)]
+Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class EvaluationCriteria(BaseModel):
@@ -61,6 +68,8 @@ class EvaluationCriteria(BaseModel):
         for word, number in (self.labels or {}).items():
             if not 0 <= number <= 1:
                 raise ValueError(f"label {word!r} must stand for a number from 0 to 1")
+        if len({_fold(word) for word in self.labels or {}}) < len(self.labels or {}):
+            raise ValueError("two labels differ in case or blanks only; nobody could tell them apart")
         return self
 
 

@@ -24,6 +24,7 @@ from ..base.redaction import Redaction
 from ..cassettes import Cassette, key_of
 from ..evaluators.builtin.prompts import MARK
 from ..evaluators.contract import Answer
+from ..evaluators.model_replies import unread_parts
 from ..messages import Message, TokensUsage, text_for_model
 from .answers import InvalidAnswer
 from .settings import LlmSettings, ModelError, Role, Target
@@ -223,7 +224,8 @@ class StoredAnswers:
             self._keep(request, _of_error(error))
             raise
         response = {"text": answer.raw, "usage": answer.usage.model_dump()}
-        if self._cache:
+        # What is not whole is asked for again next time.
+        if self._cache and not unread_parts(answer.value):
             await self._cache.put(key, response | {"text": self._redact(answer.raw)})
         self._keep(request, response)
         return answer

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from ..base.concurrency import blocking
 from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
+from ..evaluators.model_replies import unread_parts
 from ..messages import Message
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
@@ -105,7 +106,10 @@ class Llm:
         model: str | None = None,
         role: Role = "evaluation",
     ) -> Answer[Shape]:
-        """One object of the schema. A reply that is none is sent back once; after that it is an error."""
+        """One object of the schema. A reply that is none is sent back once; after that it is an error.
+
+        Of a ``PartedReply`` those parts may be missing that could not be read twice.
+        """
         target = find_target(self.settings, model, role)
         if not self._stored.active:
             return await self._answer(target, messages, schema, role)
@@ -149,20 +153,26 @@ class Llm:
     ) -> Answer[Shape]:
         connection = await self._connect(target)
         reply = await self._ask_for(connection, target, messages, schema, role)
-        try:
-            return Answer(_read(reply, schema), reply.usage, reply.text)
-        except InvalidAnswer as error:
-            problem = str(error)
+        first = _read(reply, schema)
+        if first.value is not None and not first.problem:
+            return Answer(first.value, reply.usage, reply.text)
         self._tallies[role].repairs += 1
-        again = [*messages, *_repair(reply, problem, schema)]
-        second = await self._ask_for(connection, target, again, schema, role)
+        again = [*messages, *_repair(reply, first.problem, schema)]
         try:
-            return Answer(_read(second, schema), reply.usage + second.usage, second.text)
-        except InvalidAnswer as error:
-            problem = str(error)
+            last_reply = await self._ask_for(connection, target, again, schema, role)
+        except ModelError:
+            if first.value is None:
+                raise
+            return Answer(first.value, reply.usage, connection.redact(reply.text))
+        last = _read(last_reply, schema)
+        # The last word counts. Where it is no answer at all, the parts read before it stand.
+        kept = (last, last_reply) if last.value is not None else (first, reply)
+        if kept[0].value is not None:
+            usage = reply.usage + last_reply.usage
+            return Answer(kept[0].value, usage, connection.redact(kept[1].text))
         raise ModelError(
-            connection.redact(f"{_name(target)} gave no usable answer, twice: {problem}"),
-            raw=connection.redact(second.text or reply.text),
+            connection.redact(f"{_name(target)} gave no usable answer, twice: {last.problem}"),
+            raw=connection.redact(last_reply.text or reply.text),
         )
 
     async def _embed(self, target: Target, texts: Sequence[str]) -> list[list[float]]:
@@ -259,10 +269,22 @@ def _because(reply: Reply) -> str:
             return ""
 
 
-def _read(reply: Reply, schema: type[Shape]) -> Shape:
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[Shape]):
+    """What a reply says, and what is wrong with it. Both, where only some of its parts can be read."""
+
+    value: Shape | None
+    problem: str = ""
+
+
+def _read(reply: Reply, schema: type[Shape]) -> _Reading[Shape]:
     if reply.finish in ("length", "content_filter"):
-        raise InvalidAnswer(f"the reply is not complete{_because(reply)}")
-    return read_answer(reply.text, schema)
+        return _Reading(None, f"the reply is not complete{_because(reply)}")
+    try:
+        value = read_answer(reply.text, schema)
+    except InvalidAnswer as error:
+        return _Reading(None, str(error))
+    return _Reading(value, unread_parts(value))
 
 
 def _repair(reply: Reply, problem: str, schema: type[BaseModel]) -> list[Message]:

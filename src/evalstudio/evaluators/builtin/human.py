@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
-import orjson
 from pydantic import Field, ValidationError, model_validator
 
-from ...base.problems import Problem, problems_of
+from ...base.json_text import strict_json
+from ...base.paths import fields_of
+from ...base.problems import problems_of, suggestion
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
-from ..criteria import EvaluationCriteria, Name, normalized
+from ..criteria import Name, normalize
 from ..definition import EvaluatorConfig, define_evaluator
+from ..strict_scores import read_mark
+from .text import errored
 
 
 class Feedback(EvaluatorConfig):
@@ -42,31 +44,47 @@ class Human(EvaluatorConfig):
 @define_evaluator(type="human", label="Human Feedback", gate="finally", inline=True)
 def human(ctx: EvaluatorContext[Human]) -> list[EvaluationResult]:
     """What people said about the response counts like any evaluator's result."""
-    return [_result(ctx.criterion(item.criterion_name), item) for item in _feedback(ctx)]
-
-
-def _feedback(ctx: EvaluatorContext[Human]) -> list[Feedback]:
     config = ctx.config
     if config.source_field is None:
-        return [Feedback.model_validate(config.model_dump(exclude={"source_field"}))]
-    value = ctx.find(config.source_field)
-    if value is None:
+        return [_result(ctx, Feedback.model_validate(config.model_dump(exclude={"source_field"})))]
+    return [_read(ctx, item, config.source_field) for item in _items(ctx, config.source_field)]
+
+
+def _items(ctx: EvaluatorContext[Human], field: str) -> list[Any]:
+    value = ctx.find(field)
+    # An empty cell of a table: nobody said anything.
+    if value is None or (isinstance(value, str) and not value.strip()):
         return []
     try:
-        feedback: Any = orjson.loads(value) if isinstance(value, str) else value
-        items = cast(Sequence[Any], feedback) if isinstance(feedback, list) else [feedback]
-        return [Feedback.model_validate(item) for item in items]
+        feedback: Any = strict_json(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise NotAvailable(
+            f"feedback at {field} cannot be read: it is text, but not JSON ({error})"
+        ) from None
+    return cast(list[Any], feedback) if isinstance(feedback, list) else [feedback]
+
+
+def _read(ctx: EvaluatorContext[Human], item: Any, field: str) -> EvaluationResult:
+    """One judgement of several; what is wrong with it is its own error."""
+    try:
+        return _result(ctx, Feedback.model_validate(item))
     except ValidationError as error:
-        raise _unreadable(config.source_field, problems_of(error)[0]) from None
-    except orjson.JSONDecodeError:
-        raise _unreadable(config.source_field, Problem("it is text, but not JSON")) from None
+        name: object = fields_of(item).get("criterionName")
+        criterion = ctx.criterion(name) if isinstance(name, str) else None
+        message = f"feedback at {field} cannot be read: {problems_of(error)[0]}"
+        return errored(message, criterion.name if criterion else None)
 
 
-def _unreadable(field: str, problem: Problem) -> NotAvailable:
-    return NotAvailable(f"feedback at {field} cannot be read: {problem}")
-
-
-def _result(criterion: EvaluationCriteria | None, item: Feedback) -> EvaluationResult:
-    value = None if criterion is None else normalized(item.score, criterion)
-    holds, metadata = value is None or value >= 0.5, {} if item.author is None else {"author": item.author}
-    return EvaluationResult(holds, value, item.comment or "", metadata, item.criterion_name, item.score)
+def _result(ctx: EvaluatorContext[Human], item: Feedback) -> EvaluationResult:
+    metadata = {} if item.author is None else {"author": item.author}
+    name = item.criterion_name
+    criterion = ctx.criterion(name)
+    if criterion is None:
+        hint = suggestion(name, [c.name for c in ctx.criteria], "declared are")
+        return errored(f'no criterion "{name}" is declared to read the mark by; {hint}', name, **metadata)
+    try:
+        score = read_mark(item.score, criterion)
+    except ValueError as error:
+        return errored(f"the mark {error}", name, mark=item.score, **metadata)
+    value = normalize(score, criterion)
+    return EvaluationResult(value >= 0.5, value, item.comment or "", metadata, name, item.score)

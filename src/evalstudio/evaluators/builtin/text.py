@@ -127,7 +127,9 @@ def as_list(result: Graded) -> list[EvaluationResult]:
     return result if isinstance(result, list) else [result]
 
 
-def errored(error: Exception, criterion_name: str | None = None, /, **metadata: Any) -> EvaluationResult:
+def errored(
+    error: Exception | str, criterion_name: str | None = None, /, **metadata: Any
+) -> EvaluationResult:
     """One rule that could not be applied, where others of the same evaluator still can."""
     message = str(error) or type(error).__name__
     return EvaluationResult(error=message, criterion_name=criterion_name, metadata=metadata)
