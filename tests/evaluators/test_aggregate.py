@@ -27,7 +27,7 @@ def entry(key: str, gate: Gate = "always", kind: Kind = "assertion", reduce: Any
     def check(ctx: EvaluatorContext[Any]) -> bool:
         return True
 
-    return define_evaluator("check", kind=kind)(check).use(gate=gate, name=key, reduce=reduce)
+    return define_evaluator("check", kind=kind, gate=gate)(check).use(name=key, reduce=reduce)
 
 
 def result(of: Entry, what: str, turn: int = 1, **fields: Any) -> Finding:
@@ -200,7 +200,7 @@ class TestConcluding:
         verdict = conclude([A], turns)
         assert verdict.outcome == "fail"
         assert verdict.score == 0.2
-        assert len(verdict.evaluator_results) == 1
+        assert [row.value for row in verdict.evaluator_results] == [0.9, 0.2, None]
 
     def test_its_json_is_camel_case(self) -> None:
         turns = [[result(A, "pass", value=0.5, criterion_name="q", score=True)]]

@@ -89,11 +89,17 @@ async def test_each_algorithm_measures_in_its_own_way(algorithm: str, expected: 
 
 
 @pytest.mark.parametrize("algorithm", ["sorensen-dice", "jaro-winkler", "levenshtein"])
-async def test_empty_texts_are_alike_and_unlike_any_other(algorithm: str):
+async def test_an_empty_text_is_unlike_any_other_and_two_of_them_are_nothing_to_compare(algorithm: str):
     assert await similarity("x", "", algorithm=algorithm) == 0
-    ctx = context("", ground_truth="")
-    result = await run_evaluators([lexical_similarity.use(algorithm=algorithm)], ctx.facts)
-    assert result.evaluator_results[0].value == 1
+    ctx = context("", ground_truth=" ")
+    verdict = await run_evaluators([lexical_similarity.use(algorithm=algorithm)], ctx.facts)
+    assert verdict.outcome == "error"
+    assert "are both empty" in verdict.reason
+
+
+def test_a_text_is_not_compared_with_itself():
+    with pytest.raises(InvalidInput, match="always agrees with itself"):
+        lexical_similarity.use(referenceField="response")
 
 
 async def test_case_blanks_and_composition_do_not_matter_by_default():

@@ -98,12 +98,13 @@ async def test_an_answer_in_no_time_at_all_is_still_measured():
         (tool_call_count, TurnFacts(given_response="recorded")),
     ],
 )
-async def test_missing_data_shows_as_zero_says_so_and_is_in_no_statistic(
+async def test_missing_data_has_no_value_says_so_and_is_in_no_statistic(
     definition: EvaluatorDefinition, facts: TurnFacts
 ):
     verdict = await run_evaluators([definition.use()], facts)
     result = verdict.evaluator_results[0]
-    assert result.value == 0
+    assert result.value is None
+    assert result.word == "missing"
     assert result.metadata["missing"] is True
     assert result.reason.startswith(("no ", "there is no ", "the agent reported no "))
     assert verdict.metrics == {}

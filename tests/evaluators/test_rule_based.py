@@ -156,8 +156,9 @@ async def test_an_object_is_not_text() -> None:
     assert result.error == 'no text at "response"'
 
 
-async def test_no_rules_give_no_results() -> None:
-    assert await look("x") == []
+async def test_no_rules_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="rules"):
+        rule_based.use(rules=[])
 
 
 @pytest.mark.parametrize(

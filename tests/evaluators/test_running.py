@@ -308,7 +308,13 @@ async def test_model_backed_evaluators_wait_for_the_fast_ones_and_stay_home_afte
     entries = with_keys([define(judge, cost="llm").use(), define(fails).use()])
     results = await run_turn(entries, context("x").facts)
     assert seen == ["fast"]
-    assert [result.type for result in results] == ["fails"]
+    spared, failed = results
+    assert (spared.type, failed.type) == ("judge", "fails")
+    assert spared.skipped
+    assert (spared.reason, spared.metadata) == (
+        "not asked: Fails had already failed",
+        {"notAsked": True},
+    )
     results = await run_turn(entries, context("x").facts, models_after_failure=True)
     assert [result.type for result in results] == ["judge", "fails"]
 

@@ -24,7 +24,7 @@ async def look(config: dict[str, Any], **given: Any) -> Finding:
 @pytest.mark.parametrize(
     "config",
     [
-        {"expected": {}},
+        {"expected": {}, "path": "booking.room"},
         {"expected": {"booking": {"room": {"beds": 2}}}},
         {"expected": STATE, "match": "exact"},
         {"expected": {"beds": 2}, "path": "booking.room"},
@@ -87,7 +87,7 @@ async def test_letters_are_compared_in_their_normal_form() -> None:
 
 async def test_no_state_is_an_error_not_a_failure() -> None:
     facts = context("done", criteria=[{"name": "c"}]).facts
-    (result,) = await run_entries([state_match.use(expected={}, criterionName="c")], facts)
+    (result,) = await run_entries([state_match.use(expected={"a": 1}, criterionName="c")], facts)
     assert result.error is not None
     assert "no end state" in result.error
     assert not result.failed
@@ -95,7 +95,7 @@ async def test_no_state_is_an_error_not_a_failure() -> None:
 
 
 async def test_an_empty_state_is_a_state() -> None:
-    assert (await look({"expected": {}}, state={})).holds
+    assert (await look({"expected": {}, "match": "exact"}, state={})).holds
     assert (await look({"expected": {"a": 1}}, state={})).failed
 
 
@@ -135,3 +135,8 @@ def test_a_wrong_config_is_refused_at_load(config: dict[str, Any]) -> None:
 
 def test_it_runs_once_at_the_end() -> None:
     assert state_match.use(expected=None).gate == "finally"
+
+
+def test_an_expectation_that_any_state_meets_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="part of any state"):
+        state_match.use(expected={})

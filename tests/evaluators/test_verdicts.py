@@ -146,56 +146,69 @@ class TestTheReason:
         assert verdict.asserted
 
 
-def and_ed(*results: Any) -> Any:
-    """What counts of several results of one entry in one turn."""
-    (one,) = conclude([A], [list(results)]).evaluator_results
-    return one
-
-
-class TestAndedResults:
+class TestSeveralRules:
     RANKED = ("skip", "pass", "error", "fail")
 
-    @pytest.mark.parametrize("worse", RANKED)
-    def test_failure_outweighs_error_outweighs_success_outweighs_skip(self, worse: str) -> None:
-        for better in self.RANKED[: self.RANKED.index(worse)]:
-            for pair in ((better, worse), (worse, better)):
-                assert and_ed(*(result(A, what) for what in pair)).reason == f"a {worse}", pair
+    @pytest.mark.parametrize("of", [A, E, F], ids=["always", "eventually", "finally"])
+    def test_each_is_a_row_and_the_worst_decides(self, of: Any) -> None:
+        for place, worse in enumerate(self.RANKED):
+            for better in self.RANKED[:place]:
+                for pair in ((better, worse), (worse, better)):
+                    verdict = conclude([of], [[result(of, what) for what in pair]])
+                    assert [row.reason for row in verdict.evaluator_results] == [
+                        f"{of.key} {what}" for what in pair
+                    ]
+                    assert verdict.outcome == worse, pair
 
-    def test_of_two_alike_the_first_explains_it(self) -> None:
-        for what in self.RANKED:
-            first, second = result(A, what), replace(result(A, what), reason="second")
-            assert and_ed(first, second).reason == f"a {what}"
+    def test_of_two_failures_the_first_explains_it(self) -> None:
+        first, second = result(A, "fail"), replace(result(A, "fail"), reason="second")
+        assert conclude([A], [[first, second]]).reason == "a fail"
 
     @pytest.mark.parametrize("what", ["pass", "fail"])
-    def test_the_smaller_value_counts(self, what: str) -> None:
-        for values in ((0.9, 0.4), (0.4, 0.9), (None, 0.4), (0.4, None)):
-            assert and_ed(*(result(A, what, value=value) for value in values)).value == 0.4
-        assert and_ed(result(A, what), result(A, what)).value is None
+    def test_the_smallest_value_is_the_score(self, what: str) -> None:
+        for values in ((0.9, 0.4), (0.4, 0.9)):
+            assert conclude([A], [[result(A, what, value=value) for value in values]]).score == 0.4
 
-    def test_an_error_and_a_skip_keep_what_they_had(self) -> None:
-        assert and_ed(result(A, "error"), result(A, "pass", value=0.5)).value is None
-        assert and_ed(result(A, "skip", value=0.7), result(A, "skip", value=0.5)).value == 0.7
+    def test_each_rule_counts_with_its_own_weakest_turn(self) -> None:
+        turns = [
+            [result(A, "pass", 1, value=0.9), result(A, "pass", 1, value=0.2)],
+            [result(A, "pass", 2, value=0.5), result(A, "pass", 2, value=0.7)],
+        ]
+        rows = conclude([A], turns).evaluator_results
+        assert [(row.turn, row.value) for row in rows] == [(2, 0.5), (1, 0.2)]
+
+    def test_rules_of_an_eventually_must_hold_on_one_turn_together(self) -> None:
+        turns = [
+            [result(E, "pass", 1), result(E, "fail", 1)],
+            [result(E, "fail", 2), result(E, "pass", 2)],
+        ]
+        verdict = conclude([E], turns)
+        assert verdict.outcome == "fail"
+        assert [(row.turn, row.success) for row in verdict.evaluator_results] == [(2, False), (2, True)]
+        turns.append([result(E, "pass", 3), result(E, "pass", 3)])
+        verdict = conclude([E], turns)
+        assert verdict.outcome == "pass"
+        assert [row.turn for row in verdict.evaluator_results] == [3, 3]
 
     @pytest.mark.parametrize(
-        ("first", "second", "decisive"),
+        ("first", "second", "outcome"),
         [
-            (("fail", True), ("fail", False), True),
-            (("fail", False), ("fail", True), True),
-            (("fail", False), ("fail", False), False),
-            (("pass", False), ("pass", True), True),
-            (("pass", True), ("pass", False), True),
-            # A decisive success does not make the failure beside it decisive.
-            (("fail", False), ("pass", True), False),
-            (("fail", True), ("pass", False), True),
-            (("fail", True), ("pass", True), True),
+            (("fail", True), ("fail", False), "fail"),
+            (("fail", False), ("fail", False), "pass"),
+            (("fail", False), ("pass", True), "pass"),
+            (("fail", True), ("pass", False), "fail"),
+            (("fail", True), ("pass", True), "fail"),
         ],
     )
-    def test_the_decisive_flag_stays_with_what_it_decided(
-        self, first: tuple[str, bool], second: tuple[str, bool], decisive: bool
+    def test_a_decisive_failure_of_one_rule_stays(
+        self, first: tuple[str, bool], second: tuple[str, bool], outcome: str
     ) -> None:
         for pair in ((first, second), (second, first)):
-            counted = and_ed(*(result(A, what, decisive=flag) for what, flag in pair))
-            assert counted.decisive == decisive, pair
+            turns = [
+                [result(E, what, decisive=flag) for what, flag in pair],
+                [result(E, "pass", 2), result(E, "pass", 2)],
+            ]
+            assert conclude([E], turns).outcome == outcome, pair
 
     def test_a_decisive_success_beside_a_plain_failure_leaves_an_eventually_pending(self) -> None:
         turns = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..evaluators.aggregate import Decision, StopConditions, conclude, decide, due, mark_pending
 from ..evaluators.contract import Fault, TurnFacts
-from ..evaluators.results import EndedBy, Finding, Turn, Verdict
+from ..evaluators.results import EndedBy, Finding, Turn, Verdict, with_later
 from ..evaluators.running import run_turn
 from ..messages import Message, TokensUsage, text_of
 from .preparation import PreparedScenario, Services
@@ -28,6 +28,9 @@ class ConversationJudge:
     messages: list[Message]
     turns: list[Turn] = field(default_factory=list[Turn])
     state: dict[str, Any] | None = None
+    # The entries that asked on the last turn whether it was the last, and were told that nobody knew.
+    unsure: set[str] = field(default_factory=set[str])
+    superseded: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def findings(self) -> list[list[Finding]]:
@@ -39,18 +42,25 @@ class ConversationJudge:
         self.turns.append(turn)
         facts = self._facts(turn, is_final=conditions.blocked_by is not None)
         turn.results = await run_turn(due(entries, earlier), facts)
+        self.unsure = set() if facts.is_final else facts.final_readers
         mark_pending(turn.results)
         stop = self.prepared.stop_on_failure
         return decide(entries, self.findings, conditions, stop_on_failure=stop)
 
     async def conclude(self, fault: tuple[Fault, str] | None = None) -> Verdict:
-        """Run what looks at the whole conversation, unless it broke off, and say what it came to."""
+        """Run what looks at the whole conversation, unless it broke off, and say what it came to.
+
+        Who asked whether the last turn was the last is asked again, now that it is known to be.
+        """
         entries = self.prepared.entries
         last = self.turns[-1] if self.turns else Turn(number=1)
         facts = self._facts(last, is_final=True)
-        final = [entry for entry in entries if entry.gate == "finally"]
+        final = [entry for entry in entries if entry.gate == "finally" or entry.key in self.unsure]
         if fault is None and final:
-            last.results = [*last.results, *await run_turn(final, facts, models_after_failure=True)]
+            results = await run_turn(final, facts, models_after_failure=True)
+            mark_pending(results)
+            self.superseded = [finding for finding in last.results if finding.name in self.unsure]
+            last.results = with_later(last.results, results)
         verdict = conclude(entries, self.findings, facts.criteria)
         if fault is None:
             return verdict
@@ -70,7 +80,7 @@ class ConversationJudge:
         """The finished conversation with its verdict."""
         verdict = await self.conclude(fault)
         usage = {
-            "evaluation": _judge_usage(finding for turn in self.turns for finding in turn.results),
+            "evaluation": _judge_usage(f for found in (*self.findings, self.superseded) for f in found),
             "persona": simulator_usage,
         }
         return RunResult(

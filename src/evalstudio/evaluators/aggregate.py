@@ -9,9 +9,10 @@ import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import reduce
+from typing import Any, Literal, cast
 
-from .contract import Gate, Reduce, TurnFacts
+from .contract import Reduce, TurnFacts
 from .criteria import CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from .definition import Entry
 from .results import EndedBy, Finding, Verdict
@@ -51,7 +52,7 @@ def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
 def has_held(entry: Entry, turns: Turns) -> bool:
     """Whether every latch of an ``eventually`` assertion has held on some turn."""
     latches = _latches(entry, turns)
-    return bool(latches) and all(any(r.holds for r in results) for results in latches.values())
+    return bool(latches) and all(any(turn.together.holds for turn in of) for of in latches.values())
 
 
 def mark_pending(results: Iterable[Finding]) -> None:
@@ -163,48 +164,93 @@ def _score(counted: Sequence[Finding]) -> float | None:
 
 
 def effective(entry: Entry, turns: Turns) -> list[Finding]:
-    """The one result per latch that counts for an assertion."""
-    return [_effective(entry.gate, results) for results in _latches(entry, turns).values()]
+    """The results that count for an assertion: one per criterion, or one per rule where there are several."""
+    own = _own(entry, turns)
+    if not own:
+        return [r for results in turns for r in results if r.name == entry.key][-1:]
+    if len(own) == 1 and len(own[0]) == 1:
+        return [_over(own[0][0])]
+    if entry.gate == "eventually":
+        return [row for turns_of in _latches(entry, turns).values() for row in _counting(turns_of).shown()]
+    rows: dict[tuple[str | None, int], list[Finding]] = {}
+    for results in own:
+        for name, rules in _by_criterion(results).items():
+            for place, rule in enumerate(rules):
+                rows.setdefault((name, place), []).append(rule)
+    return [_effective(results) for results in rows.values()]
 
 
-def _effective(gate: Gate, results: Sequence[Finding]) -> Finding:
+def _own(entry: Entry, turns: Turns) -> list[list[Finding]]:
+    """What an entry found, turn by turn. That it was not asked on a turn says nothing about it."""
+    key = entry.key
+    own = ([r for r in results if r.name == key and not r.not_asked] for results in turns)
+    return [results for results in own if results]
+
+
+@dataclass(frozen=True, slots=True)
+class _Latched:
+    """What an entry found about one criterion on one turn: its rules, and-ed and one by one."""
+
+    together: Finding
+    rules: list[Finding]
+
+    def shown(self) -> list[Finding]:
+        return [_over(rule) for rule in self.rules]
+
+
+def _over(finding: Finding) -> Finding:
+    """A finding when the conversation is over: nothing is pending any more."""
+    return replace(finding, pending=False) if finding.pending else finding
+
+
+def _counting(turns: Sequence[_Latched]) -> _Latched:
+    """The turn that counts for an ``eventually``: all its rules must hold on one turn together."""
+    failures = [turn for turn in turns if turn.together.failed]
+    decisive = [turn for turn in failures if turn.together.decisive]
+    errors = [turn for turn in turns if turn.together.error is not None]
+    holding = [turn for turn in turns if turn.together.holds]
+    return (decisive or holding[:1] or errors[-1:] or failures[-1:] or turns[-1:])[0]
+
+
+def _effective(results: Sequence[Finding]) -> Finding:
     counted = [result for result in results if not result.skipped]
-    if not counted:
-        return results[-1]
     failures = [result for result in counted if result.failed]
     errors = [result for result in counted if result.error is not None]
-    holding = [result for result in counted if result.holds]
-    if gate == "eventually":
-        decisive = [result for result in failures if result.decisive]
-        chosen = (decisive or holding[:1] or errors[-1:] or failures[-1:])[0]
-        return replace(chosen, pending=False) if chosen.pending else chosen
     if failures or errors:
         return (failures or errors)[0]
+    return _weakest(counted) if counted else results[-1]
+
+
+def _weakest(holding: Sequence[Finding]) -> Finding:
+    """The one with the smallest value; of budgets, which have none, the one that used the most of it."""
+    spent = [(share, result) for result in holding if (share := result.budget_used) is not None]
+    if spent:
+        most = max(share for share, _ in spent)
+        return [result for share, result in spent if share == most][-1]
     return min(holding, key=lambda result: math.inf if result.value is None else result.value)
 
 
-def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[Finding]]:
+def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[_Latched]]:
     """The results of one entry by criterion name, one per turn; several in a turn are and-ed."""
-    latches: dict[str | None, list[Finding]] = {}
-    for results in turns:
-        now: dict[str | None, Finding] = {}
-        for result in results:
-            if result.name == entry.key:
-                known = now.get(result.criterion_name)
-                now[result.criterion_name] = result if known is None else _both(known, result)
-        for name, result in now.items():
-            latches.setdefault(name, []).append(result)
+    latches: dict[str | None, list[_Latched]] = {}
+    for results in _own(entry, turns):
+        for name, rules in _by_criterion(results).items():
+            latches.setdefault(name, []).append(_Latched(reduce(_both, rules), rules))
     return latches
+
+
+def _by_criterion(results: Sequence[Finding]) -> dict[str | None, list[Finding]]:
+    by_name: dict[str | None, list[Finding]] = {}
+    for result in results:
+        by_name.setdefault(result.criterion_name, []).append(result)
+    return by_name
 
 
 def _both(first: Finding, second: Finding) -> Finding:
     """Two results of one entry in one turn, and-ed: failure over error over success over skip."""
     worse, other = (first, second) if _weight(first) >= _weight(second) else (second, first)
-    if worse.error is not None or worse.skipped:
-        return worse
-    values = [r.value for r in (first, second) if r.value is not None]
-    decisive = worse.decisive or (other.decisive and other.success == worse.success)
-    return replace(worse, value=min(values, default=None), decisive=decisive)
+    agreed = other.decisive and _weight(other) == _weight(worse)
+    return replace(worse, decisive=True) if agreed and not worse.decisive else worse
 
 
 def _weight(result: Finding) -> int:
@@ -214,16 +260,44 @@ def _weight(result: Finding) -> int:
 
 
 def _reduced(entry: Entry, turns: Turns) -> Finding | None:
-    """A metric over the whole conversation, with the last turn's reason."""
+    """A metric over the whole conversation, with a reason and metadata that fit its value."""
     findings = [result for results in turns for result in results if result.name == entry.key]
     if not findings:
         return None
-    measured = [(f, f.value) for f in findings if f.value is not None and not f.missing]
+    measured = [finding for finding in findings if finding.value is not None and not finding.missing]
     if not measured:
         return findings[-1]
-    last, last_value = measured[-1]
-    value = _reduce([value for _, value in measured], entry.reduce)
-    return last if value == last_value else replace(last, value=value)
+    values = [finding.value for finding in measured if finding.value is not None]
+    value = _reduce(values, entry.reduce)
+    if len(measured) == 1 or entry.reduce in ("last", "max"):
+        return [finding for finding in measured if finding.value == value][-1]
+    return replace(
+        measured[-1],
+        value=value,
+        reason=_reduced_reason(entry, value, len(measured), len(findings)),
+        metadata=_reduced_metadata([finding.metadata for finding in measured], entry.reduce),
+    )
+
+
+def _reduced_reason(entry: Entry, value: float, measured: int, of: int) -> str:
+    unit = f" {entry.unit}" if entry.unit else ""
+    how = "in all, over" if entry.reduce == "sum" else "on average, over"
+    gaps = "" if measured == of else f" ({of - measured} of {of} not measured)"
+    return f"{value:,.10g}{unit} {how} {measured} turns{gaps}"
+
+
+def _reduced_metadata(several: Sequence[Mapping[str, Any]], how: Reduce) -> dict[str, Any]:
+    """What still holds over all turns: numbers and lists of a sum added up, and what is the same on each."""
+    reduced: dict[str, Any] = {}
+    for key in several[0]:
+        items = [metadata.get(key) for metadata in several]
+        if how == "sum" and all(isinstance(i, int | float) and not isinstance(i, bool) for i in items):
+            reduced[key] = sum(cast(list[float], items))
+        elif how == "sum" and all(isinstance(item, list) for item in items):
+            reduced[key] = [part for item in cast(list[list[Any]], items) for part in item]
+        elif all(item == items[0] for item in items):
+            reduced[key] = items[0]
+    return reduced | {"reduce": how, "turns": len(several)}
 
 
 def _reduce(values: Sequence[float], how: Reduce) -> float:

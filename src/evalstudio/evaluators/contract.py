@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from ..base.copies import own_copy
 from ..base.paths import MISSING, follow, read_path
 from ..messages import Message, TokensUsage, ToolCall, as_text, text_of, tool_calls_of
 from .criteria import EvaluationCriteria, Score
@@ -137,7 +138,10 @@ class TurnFacts:
     # In recorded scoring the response and the prompt are given as they are, text or not.
     given_response: Any = MISSING
     given_prompt: str | None = None
+    # The entries that asked whether this turn is the last.
+    final_readers: set[str] = field(default_factory=set[str])
     _response: str | None = None
+    _replies: list[str] | None = None
     _prompt: str | None = None
 
     def response_text(self) -> str:
@@ -152,6 +156,16 @@ class TurnFacts:
                 raise NotAvailable("the response is not text")
             return text
         return _last_text(self.last_invocation.messages or self.messages, "assistant")
+
+    def reply_texts(self) -> list[str]:
+        """Everything the agent said in this turn; the last one is the response."""
+        if self._replies is None:
+            spoken = (text_of(m) for m in self.last_invocation.messages if m.role == "assistant")
+            texts = [text for text in spoken if text]
+            response = self.response_text()
+            # A recorded response need not be a message of the agent's.
+            self._replies = [*texts, response] if response and texts[-1:] != [response] else texts
+        return self._replies
 
     def prompt_text(self) -> str:
         if self._prompt is None:
@@ -186,6 +200,26 @@ def _last_text(messages: Sequence[Message], role: str) -> str:
     return ""
 
 
+class OwnFacts(TurnFacts):
+    """The facts for one evaluator that is not built in: what it changes, nobody else sees.
+
+    Each part is copied when it is first looked at, for most evaluators look at little.
+    """
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, shared: TurnFacts) -> None:
+        self._shared = shared
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for a slot that has no value yet.
+        value = getattr(self._shared, name)
+        if name not in ("llm", "embedder"):
+            value = own_copy(value)
+            setattr(self, name, value)
+        return value
+
+
 def delegated(path: str) -> Any:
     """A read-only attribute that stands for a part's own (``facts.turn``), read without a call in Python."""
     return property(attrgetter(path))
@@ -194,14 +228,13 @@ def delegated(path: str) -> Any:
 class EvaluatorContext(Generic[C]):
     """What an evaluator sees: its config, and the conversation or record it looks at."""
 
-    __slots__ = ("config", "facts")
+    __slots__ = ("asked_final", "config", "facts")
 
     messages: list[Message] = delegated("facts.messages")
     """The whole conversation so far."""
     last_invocation: Invocation = delegated("facts.last_invocation")
     turn: int = delegated("facts.turn")
     """Counted from 1."""
-    is_final: bool = delegated("facts.is_final")
     scenario: ScenarioInfo = delegated("facts.scenario")
     persona: PersonaInfo | None = delegated("facts.persona")
     ground_truth: Any = delegated("facts.ground_truth")
@@ -215,6 +248,13 @@ class EvaluatorContext(Generic[C]):
     def __init__(self, config: C, facts: TurnFacts) -> None:
         self.config = config
         self.facts = facts
+        self.asked_final = False
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this turn is known to be the last; who asks is asked again when it proves to be."""
+        self.asked_final = True
+        return self.facts.is_final
 
     @property
     def invocations(self) -> Sequence[Invocation]:
@@ -231,6 +271,11 @@ class EvaluatorContext(Generic[C]):
     def response(self) -> str:
         """The text of the agent's last message."""
         return self.facts.response_text()
+
+    @property
+    def replies(self) -> list[str]:
+        """The texts of all the agent's messages in this turn, in order; the last is the response."""
+        return list(self.facts.reply_texts())
 
     @property
     def prompt(self) -> str:
@@ -277,11 +322,5 @@ class EvaluatorContext(Generic[C]):
         return EvaluatorContext(config, self.facts)
 
 
-Returned = EvaluationResult | bool | int | float | Sequence[EvaluationResult]
-
-
-def is_results(value: object) -> bool:
-    """Whether an evaluator returned a list of results."""
-    return isinstance(value, list | tuple) and all(
-        isinstance(item, EvaluationResult) for item in cast(Sequence[object], value)
-    )
+Result = EvaluationResult | Mapping[str, Any]
+Returned = Result | bool | int | float | Sequence[Result]

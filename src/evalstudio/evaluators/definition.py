@@ -24,14 +24,15 @@ from ..configs import (
     locals_of_caller,
     type_of,
 )
-from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
-from .criteria import Score, normalized
-from .records import CriterionResult, record_of
+from .contract import Cost, EvaluatorContext, Gate, Kind, Reduce, Returned
+from .records import record_of
 
 Function = Callable[[EvaluatorContext[Any]], Returned | Awaitable[Returned]]
 GateRule = Gate | Callable[[Any], Gate]
 InlineRule = bool | Callable[[Any], bool]
+UnitRule = str | Callable[[Any], str] | None
 
+_OURS = "evalstudio."
 _GATES = get_args(Gate)
 _REDUCES = get_args(Reduce)
 
@@ -56,6 +57,7 @@ class EvaluatorDefinition:
     timeout: float = 60.0
     cost: Cost = "fast"
     inline: InlineRule = False
+    unit: UnitRule = None
     is_async: bool = False
     module: str = ""
 
@@ -76,14 +78,27 @@ class EvaluatorDefinition:
             parsed = self.config.parse(self.type, {**(config or {}), **settings})
         except InvalidInput as error:
             raise error.within("config", subject=self.type) from None
+        if gate is not None and self.kind == "metric":
+            message = "a metric has no gate: it measures and cannot fail"
+            raise InvalidInput(Problem(message, ("gate",), "leave it out", subject=self.type))
         chosen = gate or (self.gate(parsed) if callable(self.gate) else self.gate)
         if chosen not in _GATES:
             raise self._wrong("gate", chosen, _GATES)
         if (reduce or self.reduce) not in _REDUCES:
             raise self._wrong("reduce", reduce, _REDUCES)
         inline = self.inline(parsed) if callable(self.inline) else self.inline
-        inline = inline and not self.is_async
-        return Entry(self, parsed, chosen, name, reduce or self.reduce, name or self.type, inline)
+        return Entry(
+            self,
+            parsed,
+            chosen,
+            name,
+            reduce or self.reduce,
+            key=name or self.type,
+            inline=inline and not self.is_async,
+            builtin=self.module.startswith(_OURS),
+            unit=self.unit(parsed) if callable(self.unit) else self.unit,
+            threshold=_threshold(parsed),
+        )
 
     def _wrong(self, key: str, choice: object, choices: Sequence[str]) -> InvalidInput:
         message = f"{choice!r} is not one of {', '.join(choices)}"
@@ -120,10 +135,32 @@ class Entry:
     reduce: Reduce
     key: str
     inline: bool = False
+    builtin: bool = False
+    unit: str | None = None
+    threshold: float | None = None
 
     @property
     def kind(self) -> Kind:
         return self.definition.kind
+
+    @property
+    def criterion_names(self) -> set[str]:
+        """The criteria that the config says are scored, by the entry itself or by its rules."""
+        rules: Sequence[Any] = getattr(self.config, "rules", ())
+        one = {getattr(part, "criterion_name", None) for part in (self.config, *rules)}
+        many: Sequence[str] = getattr(self.config, "criterion_names", ())
+        return {name for name in (*one, *many) if name is not None}
+
+
+def _threshold(config: Any) -> float | None:
+    """The score from which on an entry holds, where its config has one."""
+    threshold: Any = (
+        cast(Mapping[str, Any], config).get("threshold")
+        if isinstance(config, Mapping)
+        else getattr(config, "threshold", None)
+    )
+    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    return float(threshold) if is_number else None
 
 
 def with_keys(entries: list[Entry]) -> list[Entry]:
@@ -160,6 +197,7 @@ def define_evaluator(
     timeout: float = 60.0,
     cost: Cost = "fast",
     inline: InlineRule = False,
+    unit: UnitRule = None,
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
     type: str | Function | None = None,  # noqa: A002
@@ -229,37 +267,10 @@ def adapt_class(candidate: Any) -> EvaluatorDefinition:
     )
 
 
-async def _evaluate(ctx: EvaluatorContext[Any]) -> list[EvaluationResult]:
+async def _evaluate(ctx: EvaluatorContext[Any]) -> Returned:
     answer: object = ctx.config.evaluate(record_of(ctx.facts), list(ctx.criteria))
     if inspect.isawaitable(answer):
         answer = await cast(Awaitable[object], answer)
     if not isinstance(answer, list | tuple):
         raise TypeError(f"evaluate returned a {type(answer).__name__}; expected a list of results")
-    return [_result(item, ctx) for item in cast(Sequence[object], answer)]
-
-
-def _result(item: object, ctx: EvaluatorContext[Any]) -> EvaluationResult:
-    if isinstance(item, EvaluationResult):
-        return item
-    name, score, reason, error, metadata = _fields(item)
-    result = EvaluationResult(None, None, reason or "", metadata, name, score, error=error)
-    criterion = ctx.criterion(name)
-    if error is None and score is not None and criterion is not None:
-        result.value = normalized(score, criterion)
-        result.success = result.value is None or result.value >= 0.5
-    elif error is None and criterion is None:
-        # Nothing to read the score by; recorded scoring shows it as unknown.
-        result.success = True
-    return result
-
-
-def _fields(item: object) -> tuple[str, Score | None, str | None, str | None, dict[str, Any]]:
-    if isinstance(item, CriterionResult):
-        return item.criterion_name, item.score, item.reasoning, item.error, item.metadata
-    if isinstance(item, Mapping):
-        fields = cast(Mapping[str, Any], item)
-        name = fields.get("criterionName") or fields.get("criterion_name")
-        if isinstance(name, str):
-            reason = fields.get("reasoning") or fields.get("reason")
-            return name, fields.get("score"), reason, fields.get("error"), dict(fields.get("metadata") or {})
-    raise TypeError("evaluate returned something in its list that is not a result with a criterionName")
+    return cast(Returned, answer)

@@ -38,6 +38,11 @@ _TOKEN = re.compile(
 )
 
 
+_EDGES = ("\\b", "\\B", "\\m", "\\M", "\\G")
+_LOOKING_BACK = ("^", "\\A", "(?<=", "(?<!", *_EDGES)
+_LOOKING_AHEAD = ("$", "\\z", "\\Z", "(?=", "(?!", *_EDGES)
+
+
 class PatternTimeout(ValueError):
     """A match that took too long; says nothing about whether the text matches."""
 
@@ -75,6 +80,20 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
         return None if match is None else encoded[slice(*match.span())].decode(errors="replace")
 
     return Pattern(pattern, max(engine.programsize, engine.reverseprogramsize) <= _SMALL_PROGRAM, find)
+
+
+def matches_any_text(pattern: Pattern) -> bool:
+    """Whether a pattern surely matches whatever it is tried on.
+
+    One that matches the empty text does so at the start of any text unless it looks at what follows, and at
+    the end of any text unless it looks at what comes before.
+    """
+    if not pattern.search(""):
+        return False
+    tokens = [token[0] for token in _TOKEN.finditer(pattern.source)]
+    looks_back = any(token in _LOOKING_BACK for token in tokens)
+    looks_ahead = any(token in _LOOKING_AHEAD for token in tokens)
+    return not (looks_back and looks_ahead)
 
 
 def _read_flags(flags: str) -> str:

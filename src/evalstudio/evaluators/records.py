@@ -18,8 +18,10 @@ from ..messages import (
     TokensUsage,
     UnreadableItem,
     UnreadableMessage,
+    as_text,
     read_answer,
     read_usage,
+    text_of,
 )
 from .contract import Embedder, Invocation, LanguageModel, TurnFacts
 from .criteria import EvaluationCriteria, Score, check_unique
@@ -127,6 +129,54 @@ class CriterionResult:
         return fields
 
 
+def recorded_turn(
+    history: Sequence[Message], prompt: str | None, response: Any
+) -> tuple[list[Message], list[Message]]:
+    """The whole conversation of a record, and its turn: what follows the last user message.
+
+    A history that ends with the response holds it already. One that ends with an answer to another message
+    than the prompt was over before the prompt, and so holds nothing of this turn.
+    """
+    if not history:
+        messages = _answered(response)
+        return messages, messages
+    if not _repeats(history[-1], response):
+        messages = [*history, *_answered(response)]
+        if _was_over(history, prompt):
+            return messages, messages[len(history) :]
+    else:
+        messages = list(history)
+    users = [place for place, message in enumerate(messages) if message.role == "user"]
+    return messages, messages[users[-1] + 1 if users else 0 :]
+
+
+def _answered(response: Any) -> list[Message]:
+    if isinstance(response, Message):
+        return [response]
+    return [Message(role="assistant", content=response)] if isinstance(response, str) else []
+
+
+def _repeats(last: Message, response: Any) -> bool:
+    if last.role != "assistant" or text_of(last) != as_text(response):
+        return False
+    return not isinstance(response, Message) or not response.tool_calls or _same_calls(last, response)
+
+
+def _same_calls(one: Message, other: Message) -> bool:
+    return [call.function for call in one.tool_calls or ()] == [
+        call.function for call in other.tool_calls or ()
+    ]
+
+
+def _was_over(history: Sequence[Message], prompt: str | None) -> bool:
+    """Whether a history ends with an answer to something that is not the prompt."""
+    last = history[-1]
+    if prompt is None or last.role != "assistant" or last.tool_calls or not text_of(last):
+        return False
+    asked = next((text_of(message) for message in reversed(history) if message.role == "user"), None)
+    return asked is not None and asked.split() != prompt.split()
+
+
 def facts_of(
     record: EvaluationInput,
     criteria: Sequence[EvaluationCriteria],
@@ -136,13 +186,10 @@ def facts_of(
 ) -> TurnFacts:
     """A record as evaluators see it: one turn, final."""
     response: Any = record.response
-    if isinstance(response, Message):
-        new = [response]
-    else:
-        new = [Message(role="assistant", content=response)] if isinstance(response, str) else []
+    messages, turn = recorded_turn(record.message_history, record.prompt, response)
     return TurnFacts(
-        messages=record.message_history + new,
-        last_invocation=Invocation(record.latency_ms or 0.0, new, record.tokens_usage, record.usage_missing),
+        messages=messages,
+        last_invocation=Invocation(record.latency_ms or 0.0, turn, record.tokens_usage, record.usage_missing),
         is_final=True,
         ground_truth=record.ground_truth,
         context=record.context,

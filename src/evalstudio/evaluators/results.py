@@ -6,6 +6,7 @@ evaluator's author returns is an ``EvaluationResult``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NotRequired
 
@@ -50,6 +51,10 @@ class Finding:
     score: Score | None = None
     turn: int = 1
     duration_ms: float = 0.0
+    unit: str | None = None
+    threshold: float | None = None
+    # Which of several results of one entry this is, counted from 1; those of a criterion apart.
+    rule: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -65,14 +70,25 @@ class Finding:
         return bool(self.metadata) and bool(self.metadata.get("missing"))
 
     @property
+    def budget_used(self) -> float | None:
+        """The share of its budget that was spent, where the evaluator holds one."""
+        share = self.metadata.get("budgetUsed") if self.metadata else None
+        return share if isinstance(share, int | float) else None
+
+    @property
+    def not_asked(self) -> bool:
+        """Whether the evaluator was spared, because something fast had already failed."""
+        return self.skipped and bool(self.metadata.get("notAsked"))
+
+    @property
     def word(self) -> str:
         """The result in one word, the same in the terminal and in notebooks."""
         if self.error is not None:
             return "error"
-        if self.kind == "metric":
-            return "measured"
         if self.skipped:
             return "skipped"
+        if self.kind == "metric":
+            return "missing" if self.missing else "measured"
         return "pending" if self.pending else "pass" if self.success else "fail"
 
     def to_json(self) -> dict[str, Any]:
@@ -98,8 +114,23 @@ class Finding:
             "pending": self.pending or None,
             "criterionName": self.criterion_name,
             "score": self.score,
+            "unit": self.unit,
+            "threshold": self.threshold,
+            "rule": self.rule,
         }
         return fields | {key: item for key, item in optional.items() if item is not None}
+
+
+def with_later(findings: Sequence[Finding], later: Sequence[Finding]) -> list[Finding]:
+    """A turn's findings with what an entry found later in the place of what it had found before."""
+    anew: dict[str, list[Finding]] = {}
+    for finding in later:
+        anew.setdefault(finding.name, []).append(finding)
+    # A dict keeps the place of a key whose value is replaced.
+    by_name: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_name.setdefault(finding.name, []).append(finding)
+    return [finding for several in (by_name | anew).values() for finding in several]
 
 
 class Turn(BaseModel):

@@ -10,20 +10,25 @@ import asyncio
 import inspect
 import logging
 import math
+from collections import Counter
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from time import perf_counter
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 from ..base.concurrency import WorkAborted, blocking, bounded
-from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
-from .criteria import Excluded, normalize
+from ..base.copies import own_copy
+from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
+from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
 from .results import Finding
+from .returned import UnreadableResult, read_returned
 
 log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
-_OURS = "evalstudio."
+NO_RESULT = "returned no result"
 _LONGEST_REASON = 10_000
 
 
@@ -61,12 +66,23 @@ async def run_turn(
     if not slow:
         return await run_entries(entries, facts, limit)
     results = await run_entries([e for e in entries if e.definition.cost == "fast"], facts, limit)
-    broken = any(r.failed and r.kind == "assertion" and r.gate == "always" for r in results)
-    if models_after_failure or not broken:
+    failure = next((r for r in results if r.failed and r.kind == "assertion" and r.gate == "always"), None)
+    if models_after_failure or failure is None:
         results += await run_entries(slow, facts, limit)
-        order = {entry.key: place for place, entry in enumerate(entries)}
-        results.sort(key=lambda result: order[result.name])
+    else:
+        results += [_not_asked(entry, facts, failure) for entry in slow]
+    order = {entry.key: place for place, entry in enumerate(entries)}
+    results.sort(key=lambda result: order[result.name])
     return results
+
+
+def _not_asked(entry: Entry, facts: TurnFacts, failure: Finding) -> Finding:
+    """The row of an entry whose model was spared, because the turn had failed without it."""
+    finding = _result(entry, facts, perf_counter())
+    finding.skipped = True
+    finding.reason = f"not asked: {failure.label} had already failed"
+    finding.metadata = {"notAsked": True}
+    return finding
 
 
 def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
@@ -74,13 +90,26 @@ def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
     return [result for entry in entries for result in _run_inline(entry, facts)]
 
 
+def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:
+    """What an entry sees. Only our own evaluators, which change nothing, share it."""
+    if entry.builtin:
+        return EvaluatorContext(entry.config, facts)
+    # The config of an evaluator written as a class is the evaluator itself.
+    copied = issubclass(type(entry.config), dict | BaseModel)
+    return EvaluatorContext(own_copy(entry.config) if copied else entry.config, OwnFacts(facts))
+
+
 def _run_inline(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start = perf_counter()
+    ctx = _context(entry, facts)
     try:
-        returned: object = entry.definition.function(EvaluatorContext(entry.config, facts))
+        returned: object = entry.definition.function(ctx)
         return _settle(entry, returned, facts, start)
     except (Exception, SystemExit) as error:
         return [_errored(entry, facts, _message(error), start)]
+    finally:
+        if ctx.asked_final:
+            facts.final_readers.add(entry.key)
 
 
 async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None) -> list[Finding]:
@@ -92,18 +121,21 @@ async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore 
 
 async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start = perf_counter()
+    ctx = _context(entry, facts)
     try:
-        returned = await bounded(_call(entry, facts), entry.definition.timeout)
+        returned = await bounded(_call(entry, ctx), entry.definition.timeout)
         return _settle(entry, returned, facts, start)
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
     except Exception as error:
         return [_errored(entry, facts, _message(error), start)]
+    finally:
+        if ctx.asked_final:
+            facts.final_readers.add(entry.key)
 
 
-async def _call(entry: Entry, facts: TurnFacts) -> object:
+async def _call(entry: Entry, ctx: EvaluatorContext[Any]) -> object:
     definition = entry.definition
-    ctx = EvaluatorContext(entry.config, facts)
     if definition.is_async:
         returned: object = definition.function(ctx)
     else:
@@ -112,7 +144,7 @@ async def _call(entry: Entry, facts: TurnFacts) -> object:
         steps = _Watched(cast(Coroutine[Any, Any, object], returned))
         returned = await steps
         # The advice is for authors of plugins; our own await, and only start slowly on a busy machine.
-        if steps.longest > BLOCKED_SECONDS and not definition.module.startswith(_OURS):
+        if steps.longest > BLOCKED_SECONDS and not entry.builtin:
             log.warning(
                 'Evaluator "%s" blocked the event loop for %.1f s; everything else had to wait. '
                 "Make it a plain def (it then runs in a worker thread) or await inside it.",
@@ -176,30 +208,63 @@ def _result(entry: Entry, facts: TurnFacts, start: float) -> Finding:
         success=True,
         turn=facts.turn,
         duration_ms=(perf_counter() - start) * 1000,
+        unit=entry.unit,
+        threshold=entry.threshold,
     )
 
 
 def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> list[Finding]:
     """Bring whatever an evaluator returned into shape; nonsense becomes an error."""
-    if isinstance(returned, EvaluationResult):
+    if entry.builtin and isinstance(returned, EvaluationResult):
         return [_settle_one(entry, returned, facts, start)]
-    if isinstance(returned, bool):
-        number = None if entry.kind == "assertion" else float(returned)
-        return [_settle_one(entry, EvaluationResult(returned, number), facts, start)]
-    if isinstance(returned, int | float):
-        return [_settle_one(entry, EvaluationResult(value=returned), facts, start)]
-    if is_results(returned):
-        results = cast(Sequence[EvaluationResult], returned)
-        return [_settle_one(entry, result, facts, start) for result in results]
-    kind = "nothing" if returned is None else f"a {type(returned).__name__}"
-    return [
-        _errored(entry, facts, f"returned {kind}; expected an EvaluationResult, a bool or a number", start)
+    try:
+        results = _results(entry, returned)
+    except UnreadableResult as error:
+        return [_errored(entry, facts, str(error), start)]
+    if not results:
+        return _nothing(entry, facts, start)
+    findings = [
+        _errored(entry, facts, str(result), start)
+        if isinstance(result, UnreadableResult)
+        else _settle_one(entry, result, facts, start)
+        for result in results
     ]
+    return findings if len(findings) == 1 else _numbered(findings)
+
+
+def _results(entry: Entry, returned: object) -> Sequence[EvaluationResult | UnreadableResult]:
+    if entry.builtin and isinstance(returned, list):
+        return cast(list[EvaluationResult], returned)
+    return read_returned(returned, metric=entry.kind == "metric")
+
+
+def _numbered(findings: list[Finding]) -> list[Finding]:
+    """Several results on one criterion, or on none, are told apart by their number."""
+    several = Counter(finding.criterion_name for finding in findings)
+    numbers: Counter[str | None] = Counter()
+    for finding in findings:
+        name = finding.criterion_name
+        if several[name] > 1:
+            numbers[name] += 1
+            finding.rule = numbers[name]
+    return findings
+
+
+def _nothing(entry: Entry, facts: TurnFacts, start: float) -> list[Finding]:
+    """No result holds nothing and fails nothing, and says so.
+
+    An entry whose criteria are not among the record's own has nothing to say: that the coverage tells.
+    """
+    names = entry.criterion_names
+    if names and not any(criterion.name in names for criterion in facts.criteria):
+        return []
+    finding = _result(entry, facts, start)
+    finding.skipped = True
+    finding.reason = NO_RESULT
+    return [finding]
 
 
 def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, start: float) -> Finding:
-    if malformed := _malformed(returned):
-        return _errored(entry, facts, malformed, start)
     if returned.error is not None:
         result = _returned_error(entry, returned, facts, returned.error, start)
         result.reason = returned.reason or result.reason
@@ -214,9 +279,12 @@ def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, star
         return result
     try:
         result.score = returned.score
-        result.value = _value(entry, returned)
-        result.success = entry.kind == "metric" or _success(entry, returned, result.value, facts)
-    except (ValueError, TypeError) as error:
+        # Our own evaluators that have a value took the score from it, or it from the score.
+        settled = returned.score is None or (entry.builtin and returned.value is not None)
+        place = None if settled else _place(entry, returned, facts)
+        result.value = _value(entry, returned, place)
+        result.success = entry.kind == "metric" or _success(entry, returned, result.value, place)
+    except (ValueError, TypeError, OverflowError) as error:
         return _returned_error(entry, returned, facts, str(error), start)
     return result
 
@@ -230,36 +298,35 @@ def _returned_error(
     return finding
 
 
-# Plugins need not be type-checked: a result that would break a reader later is refused here.
-_TEXT = (str, type(None))
-_SCORE = (bool, int, float, str, type(None))
+def _place(entry: Entry, returned: EvaluationResult, facts: TurnFacts) -> float | None:
+    """Where an assertion's score is on its criterion's scale, from 0 to 1. It must have a place there."""
+    assert returned.score is not None
+    criterion = _criterion(returned.criterion_name or entry.key, facts)
+    if entry.kind == "metric":
+        return None
+    if criterion is None:
+        if returned.criterion_name is None:
+            return None
+        raise ValueError(f'no criterion "{returned.criterion_name}" is declared to read the score by')
+    try:
+        return normalize(returned.score, criterion)
+    except Excluded as reason:
+        raise ValueError(f"score has no place on its scale: {reason}") from None
 
 
-def _malformed(returned: Any) -> str | None:
-    """What is wrong with the shape of a result, if anything."""
-    if not isinstance(returned.reason, str):
-        return _wrong("reason", returned.reason, "text")
-    if not isinstance(returned.metadata, dict):
-        return _wrong("metadata", cast(object, returned.metadata), "a dict")
-    if not isinstance(returned.criterion_name, _TEXT):
-        return _wrong("criterion_name", returned.criterion_name, "text")
-    if not isinstance(returned.score, _SCORE):
-        return _wrong("score", returned.score, "a bool, a number or text")
-    if not isinstance(returned.error, _TEXT):
-        return _wrong("error", returned.error, "text")
+def _criterion(name: str, facts: TurnFacts) -> EvaluationCriteria | None:
+    for criterion in facts.criteria:
+        if criterion.name == name:
+            return criterion
     return None
 
 
-def _wrong(name: str, value: object, expected: str) -> str:
-    return f"returned a result whose {name} is a {type(value).__name__}, not {expected}"
-
-
-def _value(entry: Entry, returned: EvaluationResult) -> float | None:
-    value = returned.value
+def _value(entry: Entry, returned: EvaluationResult, place: float | None) -> float | None:
+    value = returned.value if returned.value is not None else place
     if value is None and returned.criterion_name is None and isinstance(returned.score, int | float):
         value = returned.score
     if value is None:
-        if entry.kind == "metric" and returned.score is None:
+        if entry.kind == "metric" and returned.score is None and not returned.metadata.get("missing"):
             raise ValueError("a metric must have a value")
         return None
     number = float(value)
@@ -270,21 +337,11 @@ def _value(entry: Entry, returned: EvaluationResult) -> float | None:
     return number
 
 
-def _success(entry: Entry, returned: EvaluationResult, value: float | None, facts: TurnFacts) -> bool:
+def _success(entry: Entry, returned: EvaluationResult, value: float | None, place: float | None) -> bool:
     if returned.success is not None:
-        return bool(returned.success)
-    threshold = getattr(entry.config, "threshold", None)
-    bar = float(threshold) if isinstance(threshold, int | float) else 0.5
-    if value is not None:
-        return value >= bar
-    if returned.score is None:
+        return returned.success
+    bar = 0.5 if entry.threshold is None else entry.threshold
+    number = value if place is None else place
+    if number is None:
         raise ValueError("a result needs success, a value or a score")
-    criterion = next((c for c in facts.criteria if c.name == returned.criterion_name), None)
-    if criterion is None:
-        if isinstance(returned.score, bool):
-            return returned.score
-        raise ValueError(f'no criterion "{returned.criterion_name}" is declared to read the score by')
-    try:
-        return normalize(returned.score, criterion) >= bar
-    except Excluded as reason:
-        raise ValueError(f"score has no place on its scale: {reason}") from None
+    return number >= bar

@@ -60,16 +60,16 @@ class RunWorker:
         if prepared.seeds:
             await store.append_turn(lease, Turn(number=0, messages=prepared.seeds))
         broken_off = Turn(number=1)
-        last_stored = 0
+        stored: tuple[int, Sequence[Finding]] = (0, ())
         async for event in converse(prepared, agent, self._workspace.services()):
             match event:
                 case UserSpoke(turn=number, message=message):
                     broken_off = Turn(number=number, user_message=message)
                 case TurnEnded(turn=turn, decision=decision) if not decision.over:
                     await store.append_turn(lease, turn)
-                    last_stored = turn.number
+                    stored = (turn.number, turn.results)
                 case Finished(result=result):
-                    return _ending(result, broken_off, last_stored)
+                    return _ending(result, broken_off, *stored)
                 case _:
                     pass
         raise AssertionError("a conversation always finishes")
@@ -118,7 +118,9 @@ class RunWorker:
         )
 
 
-def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
+def _ending(
+    result: RunResult, broken_off: Turn, last_stored: int, stored_results: Sequence[Finding]
+) -> RunEnding:
     """How the run ended, with the turn that is not stored yet: the last, or the one that broke off.
 
     A turn after which the simulated user left, or could not be voiced, was stored before anybody knew that it
@@ -127,7 +129,8 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
     last = result.turns[-1] if result.turns else None
     final: Sequence[Finding] = ()
     if last is not None and last.number <= last_stored:
-        final = [finding for finding in last.results if finding.gate == "finally"]
+        kept = {id(finding) for finding in stored_results}
+        final = [finding for finding in last.results if id(finding) not in kept]
         last = None
     if broken_off.number > len(result.turns) and broken_off.user_message is not None:
         last = broken_off

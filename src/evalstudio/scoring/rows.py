@@ -14,8 +14,7 @@ from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
-from ..evaluators.records import EvaluationInput, facts_of
-from ..messages import Message
+from ..evaluators.records import EvaluationInput, facts_of, recorded_turn
 
 _FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
 _NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage", "criteria"})
@@ -76,10 +75,10 @@ class RowReader:
         return self._checked(record_id, line, row)
 
     def _plain_facts(self, row: dict[str, Any], response: str) -> TurnFacts:
-        new = [Message(role="assistant", content=response)]
+        messages, turn = recorded_turn((), row.get("prompt"), response)
         return TurnFacts(
-            messages=new,
-            last_invocation=Invocation(0.0, new),
+            messages=messages,
+            last_invocation=Invocation(0.0, turn),
             is_final=True,
             ground_truth=row.get("groundTruth"),
             context=row.get("context") or {},

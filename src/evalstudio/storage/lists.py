@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
-from ..evaluators.results import Finding, RunOutput, Turn, Verdict
+from ..evaluators.results import Finding, RunOutput, Turn, Verdict, with_later
 from ..messages import Message, UnreadableItem, read_messages
 from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
 from .attempts import FINAL_RESULTS
@@ -156,7 +156,7 @@ def _output(
         return None, None
     final = _FINDINGS.validate_python(row.output.pop(FINAL_RESULTS, []))
     if run_turns:
-        run_turns[-1].results += final
+        run_turns[-1].results = with_later(run_turns[-1].results, final)
     return _OUTPUT.validate_python(row.output), Verdict.model_validate(row.result)
 
 

@@ -9,20 +9,29 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from ...messages import as_text
+from ...messages import Message, text_of
 from ..contract import EvaluatorContext, NotAvailable
-from ..criteria import named
 from ..definition import define_evaluator
-from .text import Graded, TextConfig, comparable, contains, graded
+from .text import (
+    Graded,
+    ScopedTextConfig,
+    check_apart,
+    comparable,
+    contains,
+    graded,
+    joined,
+    scoped_texts,
+    visible_word,
+)
 
 _SEPARATORS = re.compile(r"[,;，；、،؛\r\n\v\f\x85\u2028\u2029]")
 _MOST_LISTED = 10
 
 
-class KeywordCoverageConfig(TextConfig):
+class KeywordCoverageConfig(ScopedTextConfig):
     """The keywords to look for, and how."""
 
-    expected_keywords: list[Annotated[str, AfterValidator(named)]] | None = Field(
+    expected_keywords: list[Annotated[str, AfterValidator(visible_word)]] | None = Field(
         None, min_length=1, description="The words or phrases to look for"
     )
     keywords_source_field: str | None = Field(
@@ -35,12 +44,13 @@ class KeywordCoverageConfig(TextConfig):
         validation_alias=AliasChoices("normalizeWhitespace", "normalizeWhitespaceForSource"),
         description="Whether runs of blanks count as one space",
     )
-    threshold: float = Field(0.5, ge=0, le=1, description="The least share of keywords that passes")
+    threshold: float = Field(0.5, gt=0, le=1, description="The least share of keywords that passes")
 
     @model_validator(mode="after")
     def _one_source(self) -> KeywordCoverageConfig:
         if (self.expected_keywords is None) == (not (self.keywords_source_field or "").strip()):
             raise ValueError("give either expectedKeywords or keywordsSourceField")
+        check_apart(self.source_field, self.keywords_source_field, "keywordsSourceField")
         return self
 
     @cached_property
@@ -60,9 +70,9 @@ class KeywordCoverageConfig(TextConfig):
 
 @define_evaluator(type="keyword-coverage", gate="finally", inline=True)
 def keyword_coverage(ctx: EvaluatorContext[KeywordCoverageConfig]) -> Graded:
-    """The response mentions enough of the expected keywords."""
+    """What the agent says mentions enough of the expected keywords."""
     config = ctx.config
-    text = config.fold(ctx.need_text(config.source_field))
+    text = config.fold(joined(scoped_texts(ctx, config.scope, config.source_field)))
     path = config.keywords_source_field
     expected = config.expected if config.expected_keywords else config.folded(_keywords_at(ctx, path or ""))
     present: list[str] = []
@@ -76,13 +86,20 @@ def keyword_coverage(ctx: EvaluatorContext[KeywordCoverageConfig]) -> Graded:
 def _keywords_at(ctx: EvaluatorContext[KeywordCoverageConfig], path: str) -> list[str]:
     value: Any = ctx.find(path)
     if isinstance(value, list | tuple):
-        texts = [item for item in cast(Sequence[Any], value) if isinstance(item, str)]
+        texts = [_keyword(item, f"{path}[{place}]") for place, item in enumerate(cast(Sequence[Any], value))]
     else:
-        texts = split_keywords(as_text(value) or "")
+        texts = [] if value is None else split_keywords(_keyword(value, path))
     keywords = [text.strip() for text in texts if text.strip()]
     if not keywords:
         raise NotAvailable(f'no keywords at "{path}"')
     return keywords
+
+
+def _keyword(value: object, path: str) -> str:
+    text = text_of(value) if isinstance(value, Message) else value
+    if not isinstance(text, str):
+        raise NotAvailable(f'the keyword at "{path}" is a {type(value).__name__}, not text')
+    return text
 
 
 def split_keywords(text: str) -> list[str]:

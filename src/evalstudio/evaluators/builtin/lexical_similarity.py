@@ -6,11 +6,11 @@ from collections import Counter
 from itertools import repeat
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ..contract import EvaluatorContext
+from ..contract import EvaluatorContext, NotAvailable
 from ..definition import define_evaluator
-from .text import Graded, TextConfig, comparable, graded
+from .text import Graded, TextConfig, check_apart, comparable, graded
 
 # The time of the other algorithms grows with the product of the lengths.
 LONGEST_TEXT = 50_000
@@ -28,14 +28,24 @@ class LexicalSimilarityConfig(TextConfig):
     reference_field: str = Field("groundTruth", description="Where the text to compare with is")
     case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
     normalize_whitespace: bool = Field(True, description="Whether runs of blanks count as one space")
-    threshold: float = Field(0.5, ge=0, le=1, description="The least similarity that passes")
+    threshold: float = Field(0.5, gt=0, le=1, description="The least similarity that passes")
+
+    @model_validator(mode="after")
+    def _two_texts(self) -> LexicalSimilarityConfig:
+        check_apart(self.source_field, self.reference_field, "referenceField")
+        return self
 
 
 @define_evaluator(type="lexical-similarity", gate="finally", inline=True)
 def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
     config, algorithm = ctx.config, ctx.config.algorithm
-    similarity = _similarity(algorithm, _read(ctx, config.source_field), _read(ctx, config.reference_field))
+    text, reference = _read(ctx, config.source_field), _read(ctx, config.reference_field)
+    if not text and not reference:
+        raise NotAvailable(
+            f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
+        )
+    similarity = _similarity(algorithm, text, reference)
     reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}"
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 

@@ -10,7 +10,7 @@ from ...base.paths import MISSING
 from ...messages import tool_calls_of
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..definition import EvaluatorConfig, define_evaluator
-from .text import nfc
+from .text import Scope, joined, nfc, scoped_texts, word_count
 
 
 def latency_of(ctx: EvaluatorContext[Any]) -> float | None:
@@ -20,15 +20,22 @@ def latency_of(ctx: EvaluatorContext[Any]) -> float | None:
     return invocation.latency_ms if invocation.latency_ms > 0 or invoked else None
 
 
-def budgeted(holds: bool, spent: str, allowed: str, **metadata: Any) -> EvaluationResult:
-    """What was spent beside what is allowed. A budget has no score: half of it is not half as good."""
+def budgeted(holds: bool, spent: str, allowed: str, **numbers: float) -> EvaluationResult:
+    """What was spent beside what is allowed, in words and, in this order, as named numbers.
+
+    A budget has no score: half of it is not half as good.
+    """
     reason = f"{spent} of {allowed}" if holds else f"{spent}, over the budget of {allowed}"
-    return EvaluationResult(holds, reason=reason, metadata=metadata)
+    used, budget = numbers.values()
+    # Of many turns that keep within a budget, the one that used the most of it is shown.
+    return EvaluationResult(
+        holds, reason=reason, metadata=numbers | {"budgetUsed": used / budget if budget else float(used)}
+    )
 
 
 def unmeasured(reason: str, **metadata: Any) -> EvaluationResult:
-    """A measurement that could not be made: it shows as 0 and is left out of statistics."""
-    return EvaluationResult.measured(0, reason, **metadata, missing=True)
+    """A measurement that could not be made: it has no value and is left out of statistics."""
+    return EvaluationResult(True, None, reason, metadata | {"missing": True})
 
 
 def counted(number: int, noun: str) -> str:
@@ -45,7 +52,7 @@ class NoConfig(EvaluatorConfig):
     """Nothing to set."""
 
 
-@define_evaluator(type="latency", kind="metric", reduce="max", auto=True, inline=True)
+@define_evaluator(type="latency", kind="metric", reduce="max", auto=True, inline=True, unit="ms")
 def latency(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The time the agent takes to answer, in milliseconds."""
     spent = latency_of(ctx)
@@ -83,7 +90,7 @@ class TokenUsageConfig(EvaluatorConfig):
     track: Literal["input", "output", "total"] = Field("total", description="Which tokens to count")
 
 
-@define_evaluator(type="token-usage", kind="metric", reduce="sum", auto=True, inline=True)
+@define_evaluator(type="token-usage", kind="metric", reduce="sum", auto=True, inline=True, unit="tokens")
 def token_usage(ctx: EvaluatorContext[TokenUsageConfig]) -> EvaluationResult:
     """The number of tokens the agent uses."""
     usage = ctx.last_invocation.tokens_usage
@@ -128,11 +135,14 @@ def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
     )
 
 
-@define_evaluator(type="tool-call-count", kind="metric", reduce="sum", inline=True)
+_NO_MESSAGES = "no messages of the agent to count tool calls in"
+
+
+@define_evaluator(type="tool-call-count", kind="metric", reduce="sum", inline=True, unit="tool calls")
 def tool_call_count(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The number of tool calls the agent makes."""
     if not ctx.last_invocation.messages:
-        return unmeasured("no messages of the agent to count tool calls in", toolCallCount=0, toolNames=[])
+        return unmeasured(_NO_MESSAGES)
     names = [call.name for call in ctx.tool_calls]
     listed = f": {', '.join(dict.fromkeys(names))}" if names else ""
     reason = counted(len(names), "tool call") + listed
@@ -149,6 +159,8 @@ class ToolCallBudgetConfig(EvaluatorConfig):
 def tool_call_budget(ctx: EvaluatorContext[ToolCallBudgetConfig]) -> EvaluationResult:
     """The agent makes no more tool calls than allowed."""
     allowed = ctx.config.max_calls
+    if not any(invocation.messages for invocation in ctx.invocations):
+        raise NotAvailable(_NO_MESSAGES)
     calls = sum(len(tool_calls_of(invocation.messages)) for invocation in ctx.invocations)
     spent, limit = counted(calls, "tool call"), counted(allowed, "tool call")
     return budgeted(calls <= allowed, spent, limit, toolCallCount=calls, maxCalls=allowed)
@@ -158,16 +170,18 @@ class ResponseLengthConfig(EvaluatorConfig):
     """What to count."""
 
     unit: Literal["characters", "words"] = Field("characters", description="What to count")
+    scope: Scope = "turn"
 
 
-@define_evaluator(type="response-length", kind="metric", inline=True)
+@define_evaluator(type="response-length", kind="metric", inline=True, unit=lambda config: config.unit)
 def response_length(ctx: EvaluatorContext[ResponseLengthConfig]) -> EvaluationResult:
-    """The length of the agent's answer, in characters or words."""
+    """The length of what the agent says in a turn, in characters or words."""
     unit = ctx.config.unit
-    text = ctx.text()
+    last = ctx.text()
     # An agent that answered without words has said an empty text.
     answered = ctx.facts.given_response is not MISSING or ctx.last_invocation.messages
-    if text is None or not (text or answered):
+    if last is None or not (last or answered):
         return unmeasured("there is no text of the agent to measure", unit=unit)
-    length = len(nfc(text)) if unit == "characters" else len(text.split())
+    text = joined(scoped_texts(ctx, ctx.config.scope))
+    length = len(nfc(text)) if unit == "characters" else word_count(text)
     return EvaluationResult.measured(length, counted(length, unit.removesuffix("s")), unit=unit)

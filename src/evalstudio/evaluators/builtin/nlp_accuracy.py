@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from ..contract import Embedder, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .text import Graded, graded
+from .text import Graded, check_apart, graded
 
 
 class NlpAccuracy(EvaluatorConfig):
@@ -26,7 +26,7 @@ class NlpAccuracy(EvaluatorConfig):
     reference_field: str = Field("groundTruth", description="Text to compare it with")
     threshold: float = Field(
         0.5,
-        ge=0,
+        gt=0,
         le=1,
         validation_alias=AliasChoices("threshold", "similarityThreshold"),
         description="Lowest similarity that holds",
@@ -40,6 +40,11 @@ class NlpAccuracy(EvaluatorConfig):
         if isinstance(value, str) and value.strip():
             return value.strip()
         raise ValueError("must be the name of a model, or an object with an embed method")
+
+    @model_validator(mode="after")
+    def _two_texts(self) -> NlpAccuracy:
+        check_apart(self.source_field, self.reference_field, "referenceField")
+        return self
 
 
 @define_evaluator(type="nlp-accuracy", label="NLP Accuracy", gate="finally", cost="embedding")

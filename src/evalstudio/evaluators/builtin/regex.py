@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +11,8 @@ from pydantic import Field
 from ...base.text import cut
 from ..contract import EvaluatorContext, Gate
 from ..definition import EvaluatorConfig, define_evaluator
-from ..patterns import Pattern, compile_pattern
-from .text import CriterionName, Graded, ruled
+from ..patterns import Pattern, compile_pattern, matches_any_text
+from .text import CriterionName, Graded, Scope, ruled, scoped_texts
 
 _LONGEST_QUOTE = 200
 
@@ -26,14 +27,28 @@ class RegexConfig(EvaluatorConfig):
         "", description="i ignores case, m lets ^ and $ match at lines, s lets . match newlines"
     )
     must_match: bool = Field(True, description="Whether the pattern must match; false means it must not")
+    scope: Scope = "turn"
     criterion_name: CriterionName = None
 
     @cached_property
     def compiled(self) -> Pattern:
-        return compile_pattern(self.pattern, self.flags)
+        return checked_pattern(self.pattern, self.flags, must_match=self.must_match)
 
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
+
+
+def checked_pattern(source: str, flags: str, *, must_match: bool) -> Pattern:
+    """A compiled pattern that can tell texts apart, or ``ValueError`` saying why it cannot."""
+    if not source.strip():
+        raise ValueError(r"pattern must not be blank; write \s for a blank")
+    pattern = compile_pattern(source, flags)
+    if must_match and matches_any_text(pattern):
+        raise ValueError(
+            "pattern matches any text, an empty one too, so this check would always pass; "
+            "ask for at least one character (+ instead of *), or anchor it with ^ and $"
+        )
+    return pattern
 
 
 def _gate(config: RegexConfig | None) -> Gate:
@@ -42,13 +57,18 @@ def _gate(config: RegexConfig | None) -> Gate:
 
 @define_evaluator(type="regex", label="Regex Match", gate=_gate, inline=lambda config: config.compiled.linear)
 def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
-    """The response matches a pattern, or does not when it must not."""
+    """What the agent says matches a pattern, or does not when it must not."""
     config = ctx.config
-    match = config.compiled.find(ctx.response)
+    match = first_match(config.compiled, scoped_texts(ctx, config.scope))
     metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
     return ruled(
         ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata
     )
+
+
+def first_match(pattern: Pattern, texts: Sequence[str]) -> str | None:
+    """The first piece of any of the texts that matches."""
+    return next((match for text in texts if (match := pattern.find(text)) is not None), None)
 
 
 def match_reason(pattern: Pattern, match: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
@@ -10,17 +10,26 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import EvaluatorConfig, define_evaluator
-from ..patterns import Pattern, compile_pattern
+from ..patterns import Pattern
 from .json_schema import NotJson, read_json
-from .regex import match_reason
-from .text import TextConfig, as_list, comparable, errored, nfc, ruled
+from .regex import checked_pattern, first_match, match_reason
+from .text import (
+    ScopedTextConfig,
+    as_list,
+    comparable,
+    errored,
+    joined,
+    nfc,
+    ruled,
+    scoped_texts,
+    visible_word,
+)
 
 Outcome = tuple[bool, str]
 
 
 def _not_blank(word: str) -> str:
-    if not word.strip():
-        raise ValueError("must not be blank")
+    visible_word(word)
     return word
 
 
@@ -41,13 +50,13 @@ class RegexRule(EvaluatorConfig):
 
     @cached_property
     def compiled(self) -> Pattern:
-        return compile_pattern(self.pattern, self.flags)
+        return checked_pattern(self.pattern, self.flags, must_match=self.expected_outcome == "match")
 
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
 
-    def check(self, text: str) -> Outcome:
-        match = self.compiled.find(text)
+    def check(self, texts: Sequence[str]) -> Outcome:
+        match = first_match(self.compiled, texts)
         return (match is not None) == (self.expected_outcome == "match"), match_reason(self.compiled, match)
 
 
@@ -61,6 +70,8 @@ class _Bounded(EvaluatorConfig):
     def _bounds(self) -> _Bounded:
         if self.min is None and self.max is None:
             raise ValueError("give min, max or both")
+        if not self.min and self.max is None:
+            raise ValueError("min 0 without max holds for any text; give a higher min, or a max")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is greater than max {self.max}")
         return self
@@ -78,8 +89,8 @@ class LengthRule(_Bounded):
 
     type: Literal["length"] = Field(description="The number of characters")
 
-    def check(self, text: str) -> Outcome:
-        return self.within(len(nfc(text)), "characters")
+    def check(self, texts: Sequence[str]) -> Outcome:
+        return self.within(len(nfc(joined(texts))), "characters")
 
 
 class _Words(EvaluatorConfig):
@@ -95,13 +106,13 @@ class IncludesRule(_Words):
     """Which keywords the text holds."""
 
     type: Literal["includes"] = Field(description="Keywords the text holds")
-    keywords: list[Keyword] = Field(description="The words or phrases to look for")
+    keywords: list[Keyword] = Field(min_length=1, description="The words or phrases to look for")
     expected_outcome: Literal["all", "any", "none"] = Field(
         "all", description="Whether all, any or none of them must be there"
     )
 
-    def check(self, text: str) -> Outcome:
-        folded = self.fold(text)
+    def check(self, texts: Sequence[str]) -> Outcome:
+        folded = self.fold(joined(texts))
         present = [word for word in self.keywords if self.fold(word) in folded]
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if word not in present]
@@ -118,20 +129,20 @@ class KeywordCountRule(_Words, _Bounded):
         min_length=1, description="The words or phrases to count, all of them together"
     )
 
-    def check(self, text: str) -> Outcome:
-        folded = self.fold(text)
+    def check(self, texts: Sequence[str]) -> Outcome:
+        folded = self.fold(joined(texts))
         forms = {self.fold(word) for word in self.keywords}
         return self.within(sum(folded.count(form) for form in forms), "keyword occurrences")
 
 
 class JsonParseRule(EvaluatorConfig):
-    """Whether the text is JSON."""
+    """Whether the text is JSON; of several messages of a turn, the last."""
 
     type: Literal["json_parse"] = Field(description="The text is JSON")
 
-    def check(self, text: str) -> Outcome:
+    def check(self, texts: Sequence[str]) -> Outcome:
         try:
-            read_json(text)
+            read_json(texts[-1])
         except NotJson as error:
             return False, str(error)
         return True, "the text is JSON"
@@ -142,7 +153,7 @@ Check = Annotated[
 ]
 
 
-class Rule(TextConfig):
+class Rule(ScopedTextConfig):
     """A check, the text it looks at, and the criterion it scores."""
 
     config: Check = Field(description="What to check")
@@ -158,13 +169,13 @@ class Rule(TextConfig):
         return {**around, "config": check}
 
 
-_AROUND = ("criterionName", "criterion_name", "sourceField", "sourceTextField", "source_field")
+_AROUND = ("criterionName", "criterion_name", "sourceField", "sourceTextField", "source_field", "scope")
 
 
 class RuleBasedConfig(EvaluatorConfig):
     """The rules to apply."""
 
-    rules: list[Rule] = Field(description="The rules; each gives a result of its own")
+    rules: list[Rule] = Field(min_length=1, description="The rules; each gives a result of its own")
 
 
 def _inline(config: RuleBasedConfig) -> bool:
@@ -180,7 +191,7 @@ def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
     metadata = {"rule": rule.config.type}
     try:
-        holds, reason = rule.config.check(ctx.need_text(rule.source_field))
+        holds, reason = rule.config.check(scoped_texts(ctx, rule.scope, rule.source_field))
     except Exception as error:
         return [errored(error, rule.criterion_name, **metadata)]
     return as_list(ruled(ctx, holds, reason, rule, **metadata))

@@ -16,12 +16,12 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Score, on_scale
 from ..definition import define_evaluator
 from .measurements import counted
-from .text import Graded, TextConfig, nfc, visible
+from .text import Graded, ScopedTextConfig, is_unspaced, joined, nfc, scoped_texts, visible
 
 Category = Literal["positive", "neutral", "negative"]
 
 
-class SentimentConfig(TextConfig):
+class SentimentConfig(ScopedTextConfig):
     """What to measure, and where neutral ends."""
 
     output_type: Literal["comparativeNormalized", "rawScore", "category"] = Field(
@@ -49,9 +49,9 @@ class SentimentConfig(TextConfig):
 
 @define_evaluator(type="sentiment", kind="metric", inline=True)
 def sentiment(ctx: EvaluatorContext[SentimentConfig]) -> Graded:
-    """How positive or negative the response sounds."""
+    """How positive or negative the agent sounds."""
     config = ctx.config
-    mood = sentiment_score(ctx.need_text(config.source_field))
+    mood = sentiment_score(joined(scoped_texts(ctx, config.scope, config.source_field)))
     category = config.category(mood.comparative)
     values = {"rawScore": mood.raw, "category": mood.comparative, "comparativeNormalized": mood.normalized}
     reason = f"{category}: {mood.raw:+d} over {counted(mood.tokens, 'word')}"
@@ -147,7 +147,7 @@ def tokenize(text: str) -> list[str]:
 
 
 class _Spacing(dict[int, str]):
-    """For ``str.translate``: punctuation becomes a blank, emoji get blanks around them, the rest stays."""
+    """For ``str.translate``: punctuation becomes a blank, emoji and unspaced letters get blanks around."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -155,6 +155,9 @@ class _Spacing(dict[int, str]):
             spaced = ""
         elif any(code in block for block in _EMOJI_BLOCKS):
             spaced = f" {char} "
+        elif is_unspaced(char):
+            # A word of another script may stand right beside; marks belong to the letter before them.
+            spaced = "" if unicodedata.category(char)[0] == "M" else f" {char} "
         else:
             spaced = char if unicodedata.category(char)[0] in "LMN" else " "
         if len(self) < _MOST_REMEMBERED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ...base.differences import Difference, Match, first_difference
 from ...base.paths import PathText, follow, read_path
@@ -25,6 +25,12 @@ class StateMatchConfig(EvaluatorConfig):
         "", description='Where in the state to look, such as "bookings[0]"; empty for all of it'
     )
     criterion_name: CriterionName = None
+
+    @model_validator(mode="after")
+    def _something(self) -> StateMatchConfig:
+        if self.expected == {} and self.match == "subset" and not self.path:
+            raise ValueError("expected {} is part of any state; say what it must hold, or match exact")
+        return self
 
 
 @define_evaluator(type="state-match", gate="finally", inline=True)

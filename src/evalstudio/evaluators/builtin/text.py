@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..criteria import Name, on_scale
 from ..definition import EvaluatorConfig
+
+# Scripts without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese and their neighbours.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f"
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u3038-\u303c\u3041-\u312f\u31a0-\u31bf"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\uff66-\uff9f"
+    "\U00016ff0-\U00016ff1\U0001aff0-\U0001b16f\U00020000-\U0003ffff]"
+)
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc]")
+# What follows one of these is written below the letter before it and belongs to it.
+_STACKING = "\u1039\u17d2\u1a60"
 
 # Characters that show nothing: the format characters, and the other ones Unicode says to ignore.
 _INVISIBLE = re.compile(
@@ -27,6 +39,12 @@ CriterionName = Annotated[
 Graded = EvaluationResult | list[EvaluationResult]
 
 
+Scope = Annotated[
+    Literal["turn", "last"],
+    Field(description="Whether to look at all the agent said in a turn, or at its last message alone"),
+]
+
+
 class TextConfig(EvaluatorConfig):
     """Which text an evaluator looks at, and which criterion it scores."""
 
@@ -36,6 +54,25 @@ class TextConfig(EvaluatorConfig):
         validation_alias=AliasChoices("sourceField", "sourceTextField"),
         description='Where the text is: "response", "prompt", "groundTruth" or a path like "context.reply"',
     )
+
+
+class ScopedTextConfig(TextConfig):
+    """A text, and how much of the turn it is where it is the response."""
+
+    scope: Scope = "turn"
+
+
+def scoped_texts(ctx: EvaluatorContext[Any], scope: str, path: str = "response") -> list[str]:
+    """The texts at a path, each to be looked at by itself; the response is all that was said in the turn."""
+    last = ctx.need_text(path)
+    if scope == "last" or path not in ("", "response"):
+        return [last]
+    return ctx.facts.reply_texts() or [last]
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Several texts as one, each on lines of its own."""
+    return texts[0] if len(texts) == 1 else "\n".join(texts)
 
 
 def nfc(text: str) -> str:
@@ -52,6 +89,13 @@ def visible(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
+def visible_word(word: str) -> str:
+    """A word with something to see in it, without blanks around it."""
+    if not visible(word).strip():
+        raise ValueError("must not be blank")
+    return word.strip()
+
+
 def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     """The form in which two texts are compared."""
     text = nfc(text)
@@ -61,31 +105,68 @@ def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     return collapse(text) if collapsed else text
 
 
+def check_apart(source: str, other: str | None, setting: str) -> None:
+    """Refuse to compare a text with itself, which holds whatever it says."""
+    if other is not None and (source or "response") == other:
+        raise ValueError(f"sourceField and {setting} are both {other!r}: a text always agrees with itself")
+
+
 def is_word(char: str) -> bool:
     """Whether a character belongs to a word: letters, digits, underscore, and marks on them."""
     return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
+
+
+def is_unspaced(char: str) -> bool:
+    """Whether a character belongs to a script that is written without blanks between words."""
+    return char > "\u0e00" and _UNSPACED.match(char) is not None
+
+
+def word_count(text: str) -> int:
+    """The number of words; in scripts without blanks between them every letter is counted as one."""
+    if text.isascii() or _UNSPACED.search(text) is None:
+        return len(text.split())
+    spaced = [word for word in _UNSPACED.sub(" ", text).split() if any(map(is_word, word))]
+    letters = [char for char in _UNSPACED.findall(text) if unicodedata.category(char)[0] in "LN"]
+    return len(spaced) + len(letters)
 
 
 def contains(text: str, term: str, *, whole_word: bool) -> bool:
     """Whether the term occurs. As a whole word, its edges must be word edges where they are letters."""
     if not whole_word:
         return term in text
-    opens, closes = is_word(term[0]), is_word(term[-1])
     at = text.find(term)
     while at >= 0:
         end = at + len(term)
-        glued_before = opens and at > 0 and is_word(text[at - 1])
-        glued_after = closes and end < len(text) and is_word(text[end])
-        if not (glued_before or glued_after):
+        if _begins_word(text, at) and _ends_word(text, end):
             return True
-        at = text.find(term, _after_word(text, at) if opens else at + 1)
+        at = text.find(term, _next_word(text, at) if is_word(text[at]) else at + 1)
     return False
 
 
-def _after_word(text: str, at: int) -> int:
-    """The end of the word at a place. No other word begins before it, so it is read only once."""
+def _begins_word(text: str, at: int) -> bool:
+    return at == 0 or not _glued(text[at - 1], text[at])
+
+
+def _ends_word(text: str, end: int) -> bool:
+    if end == len(text) or not _glued(text[end - 1], text[end]):
+        return True
+    # Korean puts blanks between words, but particles right behind them.
+    return _HANGUL.match(text[end - 1]) is not None and _HANGUL.match(text[end]) is not None
+
+
+def _glued(before: str, after: str) -> bool:
+    """Whether two neighbours belong to one word, by the ways of their scripts."""
+    if not (is_word(before) and is_word(after)):
+        return False
+    if unicodedata.category(after)[0] == "M" or before in _STACKING:
+        return True
+    return not (is_unspaced(before) or is_unspaced(after))
+
+
+def _next_word(text: str, at: int) -> int:
+    """Where the next word begins. None begins before, so every letter is read only once."""
     at += 1
-    while at < len(text) and is_word(text[at]):
+    while at < len(text) and not _begins_word(text, at):
         at += 1
     return at
 

@@ -56,10 +56,12 @@ def tool_usage(ctx: EvaluatorContext[ToolUsageConfig]) -> list[EvaluationResult]
 
 
 def _calls_in_context(ctx: EvaluatorContext[Any]) -> list[ToolCall]:
-    calls = ctx.context.get("toolCalls", ())
-    if not isinstance(calls, list | tuple | None):
+    calls = ctx.context.get("toolCalls")
+    if calls is None:
+        raise NotAvailable("there is no list context.toolCalls to look for calls in")
+    if not isinstance(calls, list | tuple):
         raise NotAvailable("context.toolCalls is not a list of calls")
-    return [_call(entry, place) for place, entry in enumerate(cast(Sequence[object], calls or ()))]
+    return [_call(entry, place) for place, entry in enumerate(cast(Sequence[object], calls))]
 
 
 def _call(entry: object, place: int) -> ToolCall:
@@ -216,7 +218,18 @@ class ToolRule(EvaluatorConfig):
             raise ValueError(f"{self.tool} cannot be forbidden and have {setting}")
         if self.max_calls is not None and least > self.max_calls:
             raise ValueError(f"{self.tool} cannot have at least {least} calls and at most {self.max_calls}")
+        if self.min_calls == 0 and self.max_calls is None and not self._asks_more:
+            raise ValueError(
+                f"{self.tool} with minCalls 0 asks for nothing; require it, forbid it, or give more"
+            )
         return self
+
+    @property
+    def _asks_more(self) -> bool:
+        """Whether a rule says anything beside how often its tool is called."""
+        if self.required or self.forbidden or self.order is not None or self.validator is not None:
+            return True
+        return self.arguments is not None or self.argument_checks is not None
 
     @property
     def competes(self) -> bool:
