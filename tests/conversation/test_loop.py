@@ -338,10 +338,7 @@ async def test_events_come_in_order() -> None:
         async def setup(self) -> None: ...
 
         async def invoke(self, messages: list[Message], new_messages: list[Message]) -> Any:
-            return type(
-                "R", (), {"messages": [Message(role="assistant", content="ok")], "latency_ms": 1.0,
-                          "tokens_usage": None, "thread_id": "t1"},
-            )()  # fmt: skip
+            return AgentReply([Message(role="assistant", content="ok")], 1.0, thread_id="t1")
 
         async def state(self) -> dict[str, Any]:
             return {"booked": True}

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ..base.addresses import shown_address
 from ..base.paths import texts_in
-from ..base.redaction import SECRET_HEADER, SECRET_SETTING, secrets_sent
+from ..base.redaction import SECRET_HEADER, SECRET_SETTING, Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
 from ..cassettes import Cassette, CassetteError
+from ..evaluators.results import Attempt
 from ..messages import Message, TokensUsage
 from .connection import CallPolicy
 from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo, merge_headers
@@ -92,7 +93,8 @@ class AgentRecording:
         error: Json | None = response.get("error")
         if error is not None:
             message, again = str(error.get("message", "")), bool(error.get("again"))
-            raise ConnectorError(message, again=again, retry_after=error.get("retryAfter"))
+            attempts = _attempts(error.get("attempts"))
+            raise ConnectorError(message, again=again, retry_after=error.get("retryAfter"), attempts=attempts)
         return response
 
 
@@ -104,6 +106,14 @@ class CassetteSession:
         self._recording = recording
         self.live = live
         self._messages: list[Message] = []
+
+    @property
+    def redaction(self) -> Redaction:
+        return self.live.redaction if self.live is not None else Redaction()
+
+    @property
+    def hook_attempts(self) -> dict[str, list[Attempt]]:
+        return self.live.hook_attempts if self.live is not None else {}
 
     async def setup(self) -> None:
         if self._recording.definition.setup_hook is not None:
@@ -135,8 +145,9 @@ class CassetteSession:
         try:
             value = await answer
         except ConnectorError as error:
-            fields = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
-            self._recording.keep(request, {"error": fields})
+            fields: Json = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
+            attempts = [attempt.to_json() for attempt in error.attempts]
+            self._recording.keep(request, {"error": fields | ({"attempts": attempts} if attempts else {})})
             raise
         self._recording.keep(request, to_json(value))
         return value
@@ -175,7 +186,13 @@ def _reply_json(reply: AgentReply) -> Json:
         "tokensUsage": reply.tokens_usage.model_dump() if reply.tokens_usage else None,
         "threadId": reply.thread_id,
         "metadata": reply.metadata,
+        **({"firstTokenMs": reply.first_token_ms} if reply.first_token_ms is not None else {}),
+        **({"attempts": [one.to_json() for one in reply.attempts]} if reply.attempts else {}),
     }
+
+
+def _attempts(recorded: Any) -> list[Attempt]:
+    return TypeAdapter(list[Attempt]).validate_python(recorded or [])
 
 
 def _reply(response: Json) -> AgentReply:
@@ -186,11 +203,13 @@ def _reply(response: Json) -> AgentReply:
         tokens_usage=TokensUsage.model_validate(usage) if usage is not None else None,
         thread_id=response.get("threadId"),
         metadata=response.get("metadata") or {},
+        first_token_ms=response.get("firstTokenMs"),
+        attempts=_attempts(response.get("attempts")),
     )
 
 
 # How patiently an agent is called says nothing about what it answers.
-_LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes"})
+_LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes", "retry"})
 
 
 def _is_secret(name: object) -> bool:
@@ -217,7 +236,7 @@ def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set
     with suppress(UnsetVariable):
         address = resolve(settings.base_url.strip(), "baseUrl")
     return {
-        *values_of(*headers.values()),
+        *values_of(*headers.values(), *(text for _, text in texts_in(_as_data(settings.config)))),
         *secrets_sent(address, secret_headers),
         *(text for path, text in texts_in(_as_data(settings.config)) if any(map(_is_secret, path))),
         _basic_credentials(address),

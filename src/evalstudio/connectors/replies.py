@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ..base.json_text import json_text
 from ..base.problems import problems_of
+from ..evaluators.results import Attempt
 from ..messages import Message, TokensUsage
 from .contract import ConnectorError, ConnectorResponse
 
@@ -21,6 +22,7 @@ _RESPONSE_FIELDS = {
     "tokens_usage": "tokensUsage",
     "thread_id": "threadId",
     "metadata": "metadata",
+    "first_token_ms": "firstTokenMs",
 }
 
 
@@ -33,6 +35,8 @@ class AgentReply:
     tokens_usage: TokensUsage | None = None
     thread_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    first_token_ms: float | None = None
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
 
 
 def read_reply(returned: object, latency_ms: float, most: int) -> AgentReply:
@@ -51,6 +55,7 @@ def read_reply(returned: object, latency_ms: float, most: int) -> AgentReply:
         tokens_usage=read_usage(response.tokens_usage),
         thread_id=_thread_id(response.thread_id),
         metadata=_metadata(response.metadata),
+        first_token_ms=None if response.first_token_ms is None else _latency(response.first_token_ms),
     )
 
 

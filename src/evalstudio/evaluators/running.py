@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator, Iterable, Sequence
 from time import perf_counter
 from typing import Any, cast
 
-from ..base.concurrency import WorkAborted, blocking, bounded
+from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
 from .criteria import Excluded, normalize
 from .definition import Entry
@@ -91,9 +91,9 @@ async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore 
 
 
 async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
-    start = perf_counter()
+    start, clock = perf_counter(), Clock()
     try:
-        returned = await bounded(_call(entry, facts), entry.definition.timeout)
+        returned = await bounded(_call(entry, facts, clock), entry.definition.timeout, clock)
         return _settle(entry, returned, facts, start)
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
@@ -101,13 +101,13 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
         return [_errored(entry, facts, _message(error), start)]
 
 
-async def _call(entry: Entry, facts: TurnFacts) -> object:
+async def _call(entry: Entry, facts: TurnFacts, clock: Clock) -> object:
     definition = entry.definition
     ctx = EvaluatorContext(entry.config, facts)
     if definition.is_async:
         returned: object = definition.function(ctx)
     else:
-        returned = await blocking.run(lambda: definition.function(ctx))
+        returned = await evaluator_threads.run(lambda: definition.function(ctx), clock)
     if inspect.iscoroutine(returned):
         steps = _Watched(cast(Coroutine[Any, Any, object], returned))
         returned = await steps

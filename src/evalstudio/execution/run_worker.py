@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from ..base.console import PrintLog
+from ..base.redaction import SECRET_SETTING, Redaction
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
@@ -19,6 +23,7 @@ from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
 _MOST_PREPARED = 512
+_SHORTEST_SECRET = 8
 
 
 class RunWorker:
@@ -38,7 +43,13 @@ class RunWorker:
             agent = self._agent(claimed, persona)
         except ValueError as error:
             return system_error(str(error))
-        return await self._converse(claimed, prepared, agent)
+        log = PrintLog()
+        with log.capturing():
+            ending = await self._converse(claimed, prepared, agent)
+        if printed := log.text():
+            output = {**ending.output, "log": _without_secrets(printed, agent)}
+            return replace(ending, output=output)
+        return ending
 
     async def _converse(self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent) -> RunEnding:
         store, lease = self._workspace.store, claimed.lease
@@ -96,7 +107,12 @@ class RunWorker:
             definition,
             settings,
             pool=self._workspace.http,
-            run=RunInfo(id=run_id),
+            run=RunInfo(
+                id=run_id,
+                scenario=run.scenario_name,
+                case=run.case_name or "",
+                case_values=dict((claimed.case or {}).get("vars") or {}),
+            ),
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
             run_key=" · ".join(name for name in names if name),
@@ -116,6 +132,7 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
         last = None
     if broken_off.number > len(result.turns) and broken_off.user_message is not None:
         last = broken_off
+        last.attempts = result.failed_attempts or None
     output = result.output()
     return RunEnding(
         verdict=result.verdict,
@@ -127,6 +144,13 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
         last_turn=last,
         final_results=final,
     )
+
+
+def _without_secrets(printed: str, agent: Agent) -> str:
+    """What was printed, without what is sent to the agent in secret and what the environment keeps so."""
+    own: Redaction = getattr(agent, "redaction", Redaction())
+    named = (value for name, value in os.environ.items() if SECRET_SETTING.search(name))
+    return Redaction.of(named, shortest=_SHORTEST_SECRET)(own(printed))
 
 
 def system_error(message: str) -> RunEnding:
