@@ -18,6 +18,7 @@ from evalstudio.connectors.contract import (
     ConnectorResponse,
     define_connector,
 )
+from evalstudio.connectors.replies import AgentReply
 from evalstudio.conversation.definitions import Persona
 from evalstudio.conversation.library import run_scenario, run_scenario_sync
 from evalstudio.conversation.loop import AgentAnswered, Finished, TurnEnded, UserSpoke, converse
