@@ -61,7 +61,7 @@ def facts(llm: Llm, response: str) -> TurnFacts:
     usage = TokensUsage(input_tokens=200, output_tokens=120, total_tokens=320)
     return TurnFacts(
         messages=[answer],
-        last_invocation=Invocation(640.0, [answer], usage),
+        last_invocation=Invocation(640.0, [answer], usage, first_token_ms=120.0),
         is_final=True,
         ground_truth=GOLD,
         criteria=[CRITERION],

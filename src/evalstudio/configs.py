@@ -40,54 +40,21 @@ def label_from(type_name: str) -> str:
 
 
 class ConfigShape:
-    """How a config is read: a pydantic model, a raw JSON Schema, or nothing at all.
+    """How a config is read: a pydantic model, a raw JSON Schema, or nothing at all."""
 
-    ``common`` are settings that every config takes beside its own; their owner does not see them.
-    """
-
-    def __init__(
-        self, shape: type[BaseModel] | Schema | None, common: type[StrictConfig] | None = None
-    ) -> None:
+    def __init__(self, shape: type[BaseModel] | Schema | None) -> None:
         self.shape = shape
-        self._common = common
         self._validator = compile_schema(shape) if isinstance(shape, dict) else None
 
     @cached_property
     def schema(self) -> Schema:
-        if self._common is None or not self._common_names:
-            return self._own_schema
-        added = self._common.model_json_schema(by_alias=True)["properties"]
-        names = {name: added[name] for name in self._common_names & added.keys()}
-        return {**self._own_schema, "properties": {**self._own_schema.get("properties", {}), **names}}
-
-    @cached_property
-    def _own_schema(self) -> Schema:
         if self.shape is None:
             return EMPTY_SCHEMA
         return self.shape if isinstance(self.shape, dict) else self.shape.model_json_schema(by_alias=True)
 
-    @cached_property
-    def _common_names(self) -> set[str]:
-        """The common settings, in JSON and in Python, that the config has not under the same name itself."""
-        own = self._own_schema.get("properties", {})
-        fields = self._common.model_fields if self._common else {}
-        names = {(field.alias or name, name) for name, field in fields.items()}
-        return {name for both in names if own.keys().isdisjoint(both) for name in both}
-
-    def parse_common(self, subject: str, raw: Mapping[str, Any] | None) -> Any:
-        """The common settings in a config."""
-        assert self._common is not None, "only asked of configs that have some"
-        common = {name: item for name, item in (raw or {}).items() if name in self._common_names}
-        parsed, wrong = _validated(self._common, common)
-        if wrong:
-            raise InvalidInput(*wrong).within(subject=subject)
-        return parsed
-
     def parse(self, subject: str, raw: Mapping[str, Any] | None) -> Any:
         """The config as its owner gets it; ``subject`` is the type it belongs to, for errors."""
-        config = {name: item for name, item in (raw or {}).items() if name not in self._common_names}
-        if self._common is not None:
-            self.parse_common(subject, raw)
+        config = dict(raw or {})
         if self.shape is None:
             parsed, wrong = config, [Problem("takes no config", (key,)) for key in config]
         elif isinstance(self.shape, dict):

@@ -114,14 +114,11 @@ async def test_a_bad_answer_is_named_and_never_asked_for_twice(
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer(status=500, json={"error": "boom"}), ["failed (500)", "boom"]),
         (Answer(status=503, body=b"", headers={"Retry-After": "0"}), ["failed (503)"]),
         (Answer(status=429, json={"error": "slow down"}), ["too many requests (429)", "slow down"]),
-        (DROP, ["closed the connection without an answer"]),
-        (replace(DROP_MID_BODY, status=500), ["failed (500)", "I was about"]),
     ],
 )
-async def test_what_may_pass_is_tried_again_and_reported_with_the_number_of_tries(
+async def test_what_the_agent_asks_to_send_again_is_and_the_tries_are_counted(
     pool: HttpPool, answer: Answer, words: list[str]
 ):
     async with AgentServer(answer) as agent:
@@ -129,6 +126,45 @@ async def test_what_may_pass_is_tried_again_and_reported_with_the_number_of_trie
         assert len(agent.requests) == 3
     for word in [*words, "(tried 3 times)"]:
         assert word in message
+
+
+MAY_HAVE_ACTED = [
+    (Answer(status=500, json={"error": "boom"}), "500", ["failed (500)", "boom"]),
+    (Answer(status=503, body=b""), "503", ["failed (503)"]),
+    (DROP, "closed", ["closed the connection without an answer"]),
+    (replace(DROP_MID_BODY, status=500), "5xx", ["failed (500)", "I was about"]),
+]
+
+
+@pytest.mark.parametrize(("answer", "cause", "words"), MAY_HAVE_ACTED)
+async def test_what_the_agent_may_have_acted_on_is_sent_once(
+    pool: HttpPool, answer: Answer, cause: str, words: list[str]
+):
+    async with AgentServer(answer) as agent:
+        message = await failure(pool, agent.url)
+        assert len(agent.requests) == 1
+    for word in words:
+        assert word in message
+    assert "tried" not in message
+
+
+@pytest.mark.parametrize(("answer", "cause", "words"), MAY_HAVE_ACTED)
+async def test_what_the_agent_may_have_acted_on_is_sent_again_where_the_config_says_so(
+    pool: HttpPool, answer: Answer, cause: str, words: list[str]
+):
+    async with AgentServer(answer) as agent:
+        message = await failure(pool, agent.url, {"retry": {"attempts": 2, "on": [cause]}})
+        assert len(agent.requests) == 2
+    for word in [*words, "(tried 2 times)"]:
+        assert word in message
+
+
+async def test_a_timeout_is_tried_again_where_the_config_says_so(pool: HttpPool):
+    async with AgentServer([HANG, says("ok")]) as agent:
+        config = {"timeoutSeconds": 0.3, "retry": {"on": ["timeout"]}}
+        reply = await ask(session_of(http_agent, pool, config, url=agent.url))
+    assert reply.messages[0].text == "ok"
+    assert "did not answer within 0.3 s" in str(reply.attempts[0].error)
 
 
 async def test_a_refused_connection_says_that_nothing_listens(pool: HttpPool):
@@ -250,7 +286,7 @@ async def test_the_size_limit_can_be_set_and_an_answer_of_exactly_that_size_is_r
 async def test_after_every_failure_the_next_call_works(pool: HttpPool):
     for bad in (HTML, DROP_MID_BODY, HUGE, DROP, Answer(status=500)):
         async with AgentServer([bad, says("still here")]) as agent:
-            session = session_of(http_agent, pool, url=agent.url, policy=replace(QUICK, retries=0))
+            session = session_of(http_agent, pool, url=agent.url, policy=replace(QUICK, attempts=1))
             with pytest.raises(ConnectorError):
                 await ask(session)
             assert (await ask(session)).messages[0].text == "still here"
@@ -259,7 +295,8 @@ async def test_after_every_failure_the_next_call_works(pool: HttpPool):
 async def test_a_retry_that_succeeds_is_an_answer_with_the_latency_of_that_attempt_alone(pool: HttpPool):
     slow_refusal = Answer(status=503, delay=0.3)
     async with AgentServer([slow_refusal, DROP, says("third time lucky")]) as agent:
-        reply = await ask(session_of(http_agent, pool, url=agent.url))
+        config = {"retry": {"on": ["5xx", "closed"]}}
+        reply = await ask(session_of(http_agent, pool, config, url=agent.url))
         assert len(agent.requests) == 3
     assert reply.messages[0].text == "third time lucky"
     assert reply.latency_ms < 250
@@ -272,16 +309,23 @@ async def test_retry_after_is_honoured(pool: HttpPool):
     assert 0.4 <= monotonic() - start < 1.5
 
 
-async def test_retry_after_is_capped(pool: HttpPool):
-    policy = replace(QUICK, longest_wait_seconds=0.1)
-    async with AgentServer([Answer(status=429, headers={"Retry-After": "3600"}), says("ok")]) as agent:
-        start = monotonic()
-        await ask(session_of(http_agent, pool, url=agent.url, policy=policy))
-    assert monotonic() - start < 1
+@pytest.mark.parametrize(
+    ("asked", "most"), [("3600", "the 30 s that are waited at most"), ("20", "s that are left")]
+)
+async def test_a_retry_after_longer_than_we_wait_is_named_and_not_waited_for(
+    pool: HttpPool, asked: str, most: str
+):
+    policy = replace(QUICK, total_seconds=10)
+    async with AgentServer([Answer(status=429, headers={"Retry-After": asked}), says("ok")]) as agent:
+        message = await failure(pool, agent.url, policy=policy)
+        assert len(agent.requests) == 1
+    assert f"asked to wait {asked} s, longer than the" in message
+    assert most in message
 
 
 async def test_all_attempts_together_stay_within_the_total_time(pool: HttpPool):
-    policy = CallPolicy(timeout_seconds=0.5, total_seconds=1.0, retries=100, backoff_seconds=0.05)
+    policy = CallPolicy(timeout_seconds=0.5, total_seconds=1.0, attempts=100, backoff_seconds=0.05)
+    policy = replace(policy, retry_on=frozenset({"503"}))
     async with AgentServer(Answer(status=503, delay=0.1)) as agent:
         start = monotonic()
         message = await failure(pool, agent.url, policy=policy)

@@ -131,11 +131,14 @@ async def test_a_server_without_threads_is_reported(pool: HttpPool, agent: Agent
         await ask(session_of(langgraph_agent, pool, url=agent.url))
 
 
+BUSY = Answer(status=503, headers={"Retry-After": "0"})
+
+
 async def test_the_thread_is_made_once_even_if_the_first_run_must_be_repeated(
     pool: HttpPool, agent: AgentServer
 ):
     said = {"messages": [{"type": "ai", "content": "Hi", "id": "m1"}]}
-    agent.answers = [Answer(json={"thread_id": "t/1"}), Answer(status=503), Answer(json=said)]
+    agent.answers = [Answer(json={"thread_id": "t/1"}), BUSY, Answer(json=said)]
     await ask(session_of(langgraph_agent, pool, url=agent.url))
     assert [request.path for request in agent.requests] == [
         "/threads",

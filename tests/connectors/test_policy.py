@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from evalstudio.connectors.connection import CallPolicy, is_temporary
+from evalstudio.connectors.connection import CallPolicy, RetrySettings
 
 
 @given(st.integers(1, 50), st.none() | st.floats(0, 1e9), st.floats(0, 1))
@@ -27,10 +31,60 @@ def test_what_the_agent_asks_for_is_the_least_that_is_waited(asked: float, chanc
     assert CallPolicy().wait_before(1, asked, chance) >= asked
 
 
-def test_only_too_many_requests_and_server_errors_pass_with_time():
-    statuses = (200, 301, 400, 401, 404, 408, 409, 422, 429, 500, 502, 503, 504, 599)
-    temporary = [status for status in statuses if is_temporary(status)]
-    assert temporary == [429, 500, 502, 503, 504, 599]
+CAUSES = ("connect", "closed", "timeout", "400", "404", "408", "429", "500", "502", "503", "504", "599", None)
+
+
+def repeated(policy: CallPolicy, retry_after: float | None = None) -> list[str | None]:
+    return [cause for cause in CAUSES if policy.repeats_after(cause, retry_after)]
+
+
+def test_by_default_only_what_cannot_have_reached_the_agent_or_what_it_asks_for_is_sent_again():
+    assert repeated(CallPolicy()) == ["connect", "429"]
+    assert repeated(CallPolicy(), 0.5) == ["connect", "429", "503"]
+
+
+@pytest.mark.parametrize(
+    ("on", "causes"),
+    [
+        ([], []),
+        (["connect"], ["connect"]),
+        (["timeout", "closed"], ["closed", "timeout"]),
+        ([503], ["503"]),
+        (["5xx", "408"], ["408", "500", "502", "503", "504", "599"]),
+        (["4xx"], ["400", "404", "408", "429"]),
+    ],
+)
+def test_what_is_sent_again_can_be_set(on: list[Any], causes: list[str]):
+    policy = CallPolicy().with_retry({"on": on})
+    assert repeated(policy) == causes
+    assert repeated(policy, 1.0) == causes
+
+
+def test_a_connector_that_says_that_it_is_safe_is_called_again_whatever_is_set():
+    assert CallPolicy().with_retry({"on": []}).repeats_after(None, None, again=True)
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [{"attempts": 0}, {"attempts": 21}, {"on": ["sometimes"]}, {"on": ["200"]}, {"on": "429"}, {"tries": 3}],
+)
+def test_a_rule_that_means_nothing_is_refused(retry: dict[str, Any]):
+    with pytest.raises(ValidationError):
+        RetrySettings.model_validate(retry)
+
+
+@given(st.floats(0, 1e6), st.floats(-10, 1e4))
+def test_a_wait_that_is_asked_for_is_waited_or_named(asked: float, left: float):
+    policy = CallPolicy()
+    reason = policy.too_long(asked, left)
+    assert bool(reason) == (asked >= min(left, policy.longest_wait_seconds))
+    assert reason == "" or f"asked to wait {asked:g} s" in reason
+
+
+def test_a_longer_wait_can_be_allowed_and_has_the_time():
+    policy = CallPolicy().with_retry({"longestWaitSeconds": 600})
+    assert policy.too_long(500, policy.whole_seconds) == ""
+    assert policy.wait_before(1, 500, 0.0) == 500
 
 
 def test_a_config_sets_its_own_limits():

@@ -128,7 +128,7 @@ def hooked() -> tuple[ConnectorDefinition, list[str]]:
     @define_connector(type="hooked")
     async def agent(ctx: ConnectorContext[Any]) -> ConnectorResponse:
         called.append("invoke")
-        return ConnectorResponse([{"role": "assistant", "content": "Done."}], metadata={"odd": Path("x")})
+        return ConnectorResponse([{"role": "assistant", "content": "Done."}], metadata={"odd": "x"})
 
     @agent.setup
     async def prepare(ctx: ConnectorContext[Any]) -> None:

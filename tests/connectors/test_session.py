@@ -188,7 +188,7 @@ async def test_the_original_exception_of_a_plugin_is_kept_as_the_cause(pool: Htt
     assert caught.value.__cause__ is error
 
 
-@pytest.mark.parametrize("error", [ConnectorError("busy", again=True), ConnectionResetError("gone")])
+@pytest.mark.parametrize("error", [ConnectorError("busy", again=True), ConnectionRefusedError("nobody")])
 async def test_a_connector_may_ask_for_another_attempt(pool: HttpPool, error: Exception):
     calls: list[int] = []
 
@@ -199,6 +199,18 @@ async def test_a_connector_may_ask_for_another_attempt(pool: HttpPool, error: Ex
         return "at last"
 
     assert (await ask(session_of(connector_of(agent), pool))).messages[0].text == "at last"
+
+
+async def test_a_connection_that_was_reset_may_have_reached_the_agent_and_is_not_tried_again(pool: HttpPool):
+    calls: list[int] = []
+
+    async def agent(ctx: Context) -> str:
+        calls.append(1)
+        raise ConnectionResetError("gone")
+
+    with pytest.raises(ConnectorError, match="ConnectionResetError: gone"):
+        await ask(session_of(connector_of(agent), pool))
+    assert len(calls) == 1
 
 
 async def test_an_error_of_a_megabyte_is_cut(pool: HttpPool):

@@ -8,8 +8,14 @@ import pytest
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.aggregate import conclude, run_evaluators
-from evalstudio.evaluators.builtin.measurements import latency, response_length, token_usage, tool_call_count
-from evalstudio.evaluators.contract import EvaluatorContext, TurnFacts
+from evalstudio.evaluators.builtin.measurements import (
+    first_token,
+    latency,
+    response_length,
+    token_usage,
+    tool_call_count,
+)
+from evalstudio.evaluators.contract import EvaluatorContext, Invocation, TurnFacts
 from evalstudio.evaluators.definition import EvaluatorDefinition
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_turn
@@ -75,6 +81,13 @@ async def test_an_empty_recorded_response_has_length_zero():
     result = await measure(response_length, EvaluatorContext({}, TurnFacts(given_response="")))
     assert result.value == 0
     assert "missing" not in result.metadata
+
+
+async def test_the_first_token_is_measured_where_the_answer_was_a_stream():
+    facts = TurnFacts(last_invocation=Invocation(900.0, [], first_token_ms=120.5))
+    result = await measure(first_token, EvaluatorContext(None, facts))
+    assert (result.value, result.reason) == (120.5, "120.5 ms")
+    assert (await measure(first_token, context("hi"))).missing
 
 
 async def test_latency_is_in_milliseconds():

@@ -42,7 +42,8 @@ def test_the_docs_show_the_table() -> None:
     """Write the page anew with: .venv/bin/python scripts/false-pass-docs"""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition("<!-- table:begin -->\n")
     shown, _, _ = rest.partition("<!-- table:end -->")
-    assert before and shown == markdown()
+    assert before
+    assert shown == markdown()
 
 
 def markdown() -> str:

@@ -24,7 +24,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Answer:
-    """What to do with a request. ``json`` goes out as JSON, ``body`` as it is."""
+    """What to do with a request. ``json`` goes out as JSON, ``body`` as it is, ``pieces`` one by one."""
 
     json: Any = None
     body: bytes | None = None
@@ -36,6 +36,8 @@ class Answer:
     drop_after: int | None = None
     stream_bytes: int = 0
     declared: bool = False
+    pieces: list[bytes] | None = None
+    pause: float = 0.0
 
 
 HANG = Answer(delay=3600)
@@ -51,6 +53,13 @@ NOT_JSON = Answer(body=b"{'message': 'single quotes'}")
 EMPTY = Answer(body=b"")
 
 Answers = Answer | list[Answer] | Callable[[Recorded], Answer]
+
+
+def sse(*data: Any, end: str = "") -> Answer:
+    """Server-sent events with this data, as JSON where it is not text."""
+    lines = [one if isinstance(one, str) else f"data: {json.dumps(one)}" for one in data]
+    text = "".join(f"{line}\n\n" for line in lines) + end
+    return Answer(body=text.encode(), content_type="text/event-stream")
 
 
 def says(text: str, **more: Any) -> Answer:
@@ -103,6 +112,8 @@ class AgentServer:
             await asyncio.sleep(answer.delay)
         if answer.drop:
             return self._hang_up(request)
+        if answer.pieces is not None:
+            return await self._send_pieces(request, answer, answer.pieces)
         if answer.stream_bytes:
             return await self._stream(request, answer)
         content = answer.body if answer.body is not None else json.dumps(answer.json).encode()
@@ -110,6 +121,21 @@ class AgentServer:
             return await self._break_off(request, answer, content)
         known = {"Content-Type": answer.content_type, **answer.headers}
         return web.Response(status=answer.status, body=content, headers=known)
+
+    async def _send_pieces(
+        self, request: web.Request, answer: Answer, pieces: list[bytes]
+    ) -> web.StreamResponse:
+        headers = {"Content-Type": answer.content_type, **answer.headers}
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        for number, piece in enumerate(pieces):
+            if number:
+                await asyncio.sleep(answer.pause)
+            await response.write(piece)
+        if answer.drop_after is not None:
+            self._hang_up(request)
+        return response
 
     def _hang_up(self, request: web.Request) -> web.Response:
         assert request.transport is not None

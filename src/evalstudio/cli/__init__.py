@@ -16,6 +16,10 @@ def main() -> None:
         # A terminal that cannot show a character shows a question mark, not a traceback.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if "--json" in sys.argv:
+        from .output import reserve_stdout_for_json
+
+        reserve_stdout_for_json()
     try:
         app()
     except Exception as error:

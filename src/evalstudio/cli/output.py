@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import typer
 
@@ -15,11 +15,27 @@ _NARROW = 10
 _LONGEST_WORD = 20
 
 
+_json_output: BinaryIO | None = None
+
+
+def reserve_stdout_for_json() -> None:
+    """What agents, evaluators and plugins print goes to stderr; stdout has the JSON and nothing else."""
+    global _json_output
+    from ..base.console import reserved_stdout
+
+    _json_output = reserved_stdout()
+
+
 def print_json(value: Any) -> None:
     """JSON as it is: never wrapped, never coloured."""
     import orjson
 
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str)
+    if _json_output is None:
+        typer.echo(text)
+    else:
+        _json_output.write(text + b"\n")
+        _json_output.flush()
 
 
 def plain(entity: Any) -> dict[str, Any]:

@@ -38,10 +38,16 @@ def print_run(run: Run) -> None:
         console.print()
         console.print(_title(turn), style="bold", markup=False)
         console.print(_transcript(turn.all_messages))
+        for line in _attempt_lines(turn):
+            console.print(line, style="dim", markup=False)
         if assertions := [finding for finding in turn.results if finding.kind == "assertion"]:
             console.print(_verdicts(assertions))
     console.print()
     _print_tables(run)
+    if printed := (run.output or {}).get("log"):
+        console.print("Log", style="bold")
+        console.print(printable(printed).rstrip(), markup=False)
+        console.print()
 
 
 def _print_heading(console: Console, run: Run) -> None:
@@ -82,11 +88,22 @@ def _title(turn: Turn) -> str:
     if turn.number == 0:
         return "Before"
     more = [] if turn.latency_ms is None else [milliseconds(turn.latency_ms)]
+    if turn.first_token_ms is not None:
+        more.append(f"first token {milliseconds(turn.first_token_ms)}")
     if turn.tokens_usage:
         more.append(f"{turn.tokens_usage.total_tokens:,} tokens")
     elif turn.usage_missing:
         more.append(f"no tokens: {printable(turn.usage_missing)}")
     return f"Turn {turn.number}" + (f" ({', '.join(more)})" if more else "")
+
+
+def _attempt_lines(turn: Turn) -> Iterator[str]:
+    """The attempts that failed, where there were several."""
+    for attempt in turn.attempts or ():
+        if attempt.error is not None:
+            asked = "" if attempt.retry_after is None else f" (it asked for {attempt.retry_after:g} s)"
+            waited = "" if attempt.wait_ms is None else f"; waited {milliseconds(attempt.wait_ms)}{asked}"
+            yield printable(f"    attempt {attempt.number}: {attempt.error}{waited}")
 
 
 def _transcript(messages: Sequence[Message]) -> RenderableType:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ..base.addresses import shown_address
 from ..base.paths import texts_in
-from ..base.redaction import SECRET_HEADER, SECRET_SETTING, secrets_sent
+from ..base.redaction import SECRET_HEADER, SECRET_SETTING, Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
 from ..cassettes import Cassette, CassetteError
+from ..evaluators.results import Attempt
 from ..messages import Message, read_messages, read_usage
 from .connection import CallPolicy
 from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo, merge_headers
@@ -80,7 +81,7 @@ class AgentRecording:
             "baseUrl": shown_address(settings.base_url.strip()),
             "config": _recorded_config(settings.config),
         }
-        return cls(definition, agent, cassette, run_key, settings.allow_empty)
+        return cls(definition, agent, cassette, run_key, CallPolicy().for_config(settings.config).allow_empty)
 
     def request(self, op: str, **more: Any) -> Json:
         return {"op": op, **self.agent, **more}
@@ -93,7 +94,8 @@ class AgentRecording:
         error: Json | None = response.get("error")
         if error is not None:
             message, again = str(error.get("message", "")), bool(error.get("again"))
-            raise ConnectorError(message, again=again, retry_after=error.get("retryAfter"))
+            attempts = _attempts(error.get("attempts"))
+            raise ConnectorError(message, again=again, retry_after=error.get("retryAfter"), attempts=attempts)
         return response
 
 
@@ -105,6 +107,14 @@ class CassetteSession:
         self._recording = recording
         self.live = live
         self._messages: list[Message] = []
+
+    @property
+    def redaction(self) -> Redaction:
+        return self.live.redaction if self.live is not None else Redaction()
+
+    @property
+    def hook_attempts(self) -> dict[str, list[Attempt]]:
+        return self.live.hook_attempts if self.live is not None else {}
 
     async def setup(self) -> None:
         if self._recording.definition.setup_hook is not None:
@@ -136,8 +146,9 @@ class CassetteSession:
         try:
             value = await answer
         except ConnectorError as error:
-            fields = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
-            self._recording.keep(request, {"error": fields})
+            fields: Json = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
+            attempts = [attempt.to_json() for attempt in error.attempts]
+            self._recording.keep(request, {"error": fields | ({"attempts": attempts} if attempts else {})})
             raise
         self._recording.keep(request, to_json(value))
         return value
@@ -179,7 +190,13 @@ def _reply_json(reply: AgentReply) -> Json:
         "threadId": reply.thread_id,
         "metadata": reply.metadata,
         **({"usageMissing": reply.usage_missing} if reply.usage_missing else {}),
+        **({"firstTokenMs": reply.first_token_ms} if reply.first_token_ms is not None else {}),
+        **({"attempts": [one.to_json() for one in reply.attempts]} if reply.attempts else {}),
     }
+
+
+def _attempts(recorded: Any) -> list[Attempt]:
+    return TypeAdapter(list[Attempt]).validate_python(recorded or [])
 
 
 def _reply(response: Json) -> AgentReply:
@@ -191,11 +208,13 @@ def _reply(response: Json) -> AgentReply:
         thread_id=response.get("threadId"),
         metadata=response.get("metadata") or {},
         usage_missing=usage_missing or response.get("usageMissing"),
+        first_token_ms=response.get("firstTokenMs"),
+        attempts=_attempts(response.get("attempts")),
     )
 
 
 # How patiently an agent is called says nothing about what it answers.
-_LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes"})
+_LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes", "retry"})
 
 
 def _is_secret(name: object) -> bool:
@@ -222,7 +241,7 @@ def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set
     with suppress(UnsetVariable):
         address = resolve(settings.base_url.strip(), "baseUrl")
     return {
-        *values_of(*headers.values()),
+        *values_of(*headers.values(), *(text for _, text in texts_in(_as_data(settings.config)))),
         *secrets_sent(address, secret_headers),
         *(text for path, text in texts_in(_as_data(settings.config)) if any(map(_is_secret, path))),
         _basic_credentials(address),

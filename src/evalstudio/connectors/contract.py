@@ -10,20 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID, uuid5
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
+from ..base.concurrency import Clock
 from ..base.schemas import Schema
-from ..configs import (
-    ConfigShape,
-    StrictConfig,
-    config_of,
-    first_paragraph,
-    label_from,
-    locals_of_caller,
-    type_of,
-)
+from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
+from ..evaluators.results import Attempt
 from ..messages import Message, TokensUsage
+from .connection import CallLimits, RetrySettings, with_call_limits
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -34,25 +30,29 @@ if TYPE_CHECKING:
 class ConnectorError(Exception):
     """The agent could not be reached or did not answer as it should.
 
-    ``again`` says that another attempt may help, ``retry_after`` how many seconds the agent asked to wait.
+    ``again`` says that another attempt may help and does no harm, ``retry_after`` how many seconds the agent
+    asked to wait. ``cause`` is what ``retry.on`` may name: connect, closed, timeout or a status. ``attempts``
+    are all that were made, once there were several.
     """
 
-    def __init__(self, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        again: bool = False,
+        retry_after: float | None = None,
+        cause: str | None = None,
+        attempts: Sequence[Attempt] = (),
+    ) -> None:
         super().__init__(message)
         self.again = again
         self.retry_after = retry_after
+        self.cause = cause
+        self.attempts = list(attempts)
 
 
 C = TypeVar("C")
 Headers = Mapping[str, str]
-
-
-class CommonConfig(StrictConfig):
-    """What the config of every connector may set beside its own."""
-
-    allow_empty: bool = Field(
-        default=False, description="Whether an answer with neither text nor a tool call is one"
-    )
 
 
 @dataclass(slots=True, frozen=True)
@@ -71,14 +71,17 @@ class ConnectorSettings(Generic[C]):
     base_url: str = ""
     headers: Headers = field(default_factory=dict[str, str])
     project: ProjectScope | None = None
-    allow_empty: bool = False
+
+
+_SESSIONS = UUID("5f0c6f0e-7f5b-4d5e-9a53-3e4c7a1d2b60")
 
 
 @dataclass(slots=True)
 class RunInfo:
     """The run a call belongs to. ``thread_id`` is the agent's own, once it has one.
 
-    ``memory`` is the connector's, to keep what it must know at the next call of the same run.
+    ``session_id`` is a UUID that stays the same from setup to the last turn and belongs to this attempt at
+    the run alone. ``memory`` is the connector's, to keep what it must know at the next call of the same run.
     """
 
     id: str
@@ -88,6 +91,12 @@ class RunInfo:
     scenario: str = ""
     case: str = ""
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
+    case_values: dict[str, Any] = field(default_factory=dict[str, Any])
+    session_id: str = ""
+
+    def __post_init__(self) -> None:
+        # Made of the id, so that every process that works on the attempt comes to the same.
+        self.session_id = self.session_id or str(uuid5(_SESSIONS, self.id))
 
 
 @dataclass(slots=True)
@@ -122,6 +131,11 @@ class ConnectorContext(Generic[C]):
             raise ConnectorError("no HTTP client is open here")
         return self._connection
 
+    @property
+    def clock(self) -> Clock:
+        """The agent's time on this call."""
+        return self._connection.clock if self._connection is not None else Clock()
+
 
 def merge_headers(under: Headers, over: Headers) -> dict[str, str]:
     """Both, the second winning, names compared without case."""
@@ -141,6 +155,7 @@ class ConnectorResponse:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     success: bool = True
     error: str | None = None
+    first_token_ms: float | None = None
 
 
 Returned = ConnectorResponse | str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
@@ -156,9 +171,11 @@ class ConnectorDefinition:
     function: Invoke
     label: str
     description: str = ""
-    config: ConfigShape = field(default_factory=lambda: ConfigShape(None, CommonConfig))
+    config: ConfigShape = field(default_factory=lambda: ConfigShape(with_call_limits(None)))
     module: str = ""
     needs_address: bool = False
+    timeout: float | None = None
+    retry: RetrySettings | None = None
     test_hook: Hook | None = None
     setup_hook: Hook | None = None
     state_hook: Hook | None = None
@@ -195,10 +212,7 @@ class ConnectorDefinition:
         project: ProjectScope | None = None,
     ) -> ConnectorSettings[Any]:
         """Where the agent is and how to call it, with the config checked."""
-        parsed = self.config.parse(self.type, config)
-        common: CommonConfig = self.config.parse_common(self.type, config)
-        allow_empty = common.allow_empty or getattr(parsed, "allow_empty", False) is True
-        return ConnectorSettings(parsed, base_url, headers or {}, project, allow_empty)
+        return ConnectorSettings(self.config.parse(self.type, config), base_url, headers or {}, project)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -216,12 +230,16 @@ def define_connector(
     description: str | None = None,
     config: type[BaseModel] | Schema | None = None,
     needs_address: bool = False,
+    timeout: float | None = None,
+    retry: RetrySettings | Mapping[str, Any] | None = None,
 ) -> Callable[[Invoke], ConnectorDefinition]:
     """Make a connector of a function. What is not given is read off the function itself.
 
-    With ``needs_address`` a connector of this type is refused without a ``baseUrl``.
+    With ``needs_address`` a connector of this type is refused without a ``baseUrl``. ``timeout`` (seconds)
+    and ``retry`` (as in a config) hold for connectors of this type whose config does not set its own.
     """
     names = locals_of_caller()
+    limits = CallLimits.model_validate({"timeout_seconds": timeout, "retry": retry})
 
     def define(function: Invoke) -> ConnectorDefinition:
         name = type_of(function, type)
@@ -231,9 +249,11 @@ def define_connector(
             function=function,
             label=label or label_from(name),
             description=description or first_paragraph(function),
-            config=ConfigShape(shape, CommonConfig),
+            config=ConfigShape(with_call_limits(shape)),
             module=function.__module__,
             needs_address=needs_address,
+            timeout=limits.timeout_seconds,
+            retry=limits.retry,
         )
 
     return define

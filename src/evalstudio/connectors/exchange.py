@@ -1,11 +1,13 @@
-"""One exchange of JSON with an agent over HTTP: bounded, never redirected, failures in words."""
+"""One exchange with an agent over HTTP: bounded, never redirected, failures in words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from errno import EACCES, ECONNREFUSED
 from io import BytesIO
+from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,14 +22,19 @@ from aiohttp import (
     ClientResponse,
     ClientResponseError,
     ClientSSLError,
+    ConnectionTimeoutError,
+    CookieJar,
     InvalidURL,
     ServerTimeoutError,
 )
 from pydantic import BaseModel
+from yarl import URL
 
+from ..base.json_text import json_text
+from ..base.paths import fields_of
 from ..base.retry import retry_after
 from ..base.text import excerpt
-from .connection import AgentConnection, is_temporary
+from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
 from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
@@ -44,33 +51,122 @@ async def exchange(
     query: Mapping[str, str] | None = None,
 ) -> Any:
     """Send JSON to a path below the base URL and return the JSON that comes back."""
+    async with open_exchange(ctx, path, body, method=method, query=query) as answer:
+        raw = await answer.read()
+    return answer.json(raw)
+
+
+class HttpAnswer:
+    """A successful answer whose body is still to be read, within the size limit."""
+
+    def __init__(self, response: ClientResponse, connection: AgentConnection, place: str) -> None:
+        self._response = response
+        self._connection = connection
+        self.place = place
+        self.content_type = response.content_type.lower()
+        self.headers = response.headers
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        raw = await read_bounded(self._response, self._connection.policy.max_response_bytes)
+        self._connection.received_at = self.received_at
+        return raw
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """The body piece by piece, as it comes in."""
+        most, size = self._connection.policy.max_response_bytes, 0
+        while piece := await self._response.content.readany():
+            size += len(piece)
+            if size > most:
+                raise AnswerTooLarge(most)
+            self._connection.received_at = self.received_at
+            yield piece
+
+    @property
+    def received_at(self) -> float:
+        """When the last of what was read came in, by ``perf_counter``."""
+        return self._response.received_at if isinstance(self._response, BoundedResponse) else 0.0
+
+    def note_first_token(self) -> None:
+        """What came in last holds the first text or tool call of the answer."""
+        if self._connection.first_token_at is None:
+            self._connection.first_token_at = self.received_at or perf_counter()
+
+    def json(self, raw: bytes) -> Any:
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            raise _not_json(raw, self.content_type, self._connection, self.place) from None
+
+    def text(self, raw: bytes) -> str:
+        """The body as text; an empty one and an HTML page are no answer."""
+        if not raw.strip() or self.content_type == "text/html" or _HTML.match(raw[:_EXCERPT_BYTES]):
+            raise _not_json(raw, self.content_type, self._connection, self.place, "text")
+        try:
+            return raw.decode(self._response.charset or "utf-8")
+        except (UnicodeDecodeError, LookupError) as error:
+            raise ConnectorError(f"{self.place} sent text that cannot be decoded: {error}") from None
+
+    def fault(self, problem: str, quoted: str = "") -> ConnectorError:
+        """The answer is none, for this reason."""
+        detail = f": {_beginning(quoted.encode(), self._connection)}" if quoted else ""
+        return ConnectorError(f"{self.place} {problem}{detail}")
+
+
+@asynccontextmanager
+async def open_exchange(
+    ctx: ConnectorContext[Any],
+    path: str,
+    body: Any = None,
+    *,
+    method: str = "POST",
+    query: Mapping[str, str] | None = None,
+    accept: str | None = None,
+) -> AsyncGenerator[HttpAnswer]:
+    """Send JSON and open the answer; every failure until it is closed is a ``ConnectorError``.
+
+    Cookies the agent sets are sent back with the later requests of the same run.
+    """
     connection = ctx.connection
     place = _place(connection, path)
+    url = address(ctx.connector.base_url, path)
     answered = False
     try:
         async with connection.http.request(
             method,
-            address(ctx.connector.base_url, path),
+            url,
             data=None if method == "GET" else _payload(body),
             params=query,
-            headers=connection.headers,
+            headers=_headers(ctx, accept),
+            cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
             timeout=connection.timeout,
             allow_redirects=False,
         ) as response:
             if connection.sent_at is None and isinstance(response, BoundedResponse):
                 connection.sent_at = response.sent_at
+            _keep_cookies(connection, response)
             answered = response.ok and response.status < 300
             if not answered:
                 raise await _refusal(response, connection, place)
-            raw = await read_bounded(response, connection.policy.max_response_bytes)
-            kind = response.content_type
-            connection.received_at = response.received_at if isinstance(response, BoundedResponse) else 0.0
+            yield HttpAnswer(response, connection, place)
     except (ClientError, OSError, ValueError) as error:
         raise _failure(error, connection, place, answered) from None
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        raise _not_json(raw, kind, connection, place) from None
+
+
+def _headers(ctx: ConnectorContext[Any], accept: str | None) -> Mapping[str, str]:
+    headers = ctx.connection.headers
+    if accept is None or any(name.lower() == "accept" for name in ctx.headers):
+        return headers
+    return {**headers, "Accept": accept}
+
+
+def _keep_cookies(connection: AgentConnection, response: ClientResponse) -> None:
+    if "Set-Cookie" not in response.headers:
+        return
+    if connection.cookies is None:
+        # Unsafe only means that an address of numbers, such as 127.0.0.1, may have cookies too.
+        connection.cookies = CookieJar(unsafe=True)
+    connection.cookies.update_cookies(response.cookies, response.url)
 
 
 def _failure(error: Exception, connection: AgentConnection, place: str, answered: bool) -> ConnectorError:
@@ -151,13 +247,19 @@ def explain(error: ClientError | OSError, connection: AgentConnection, place: st
         return ConnectorError(f"{place} is not a usable address: check baseUrl")
     if isinstance(error, ServerTimeoutError | TimeoutError):
         seconds = f"{connection.policy.connect_seconds:g} s"
-        return ConnectorError(f"{place} did not accept a connection within {seconds}: check baseUrl")
+        message = f"{place} did not accept a connection within {seconds}: check baseUrl"
+        # A plugin may have set a limit for reading too, and by then the request was sent.
+        return ConnectorError(
+            message, cause=CONNECT if isinstance(error, ConnectionTimeoutError) else TIMEOUT
+        )
     if isinstance(error, ClientConnectorCertificateError | ClientSSLError):
-        return ConnectorError(f"{place} could not be reached safely: its TLS certificate or handshake failed")
+        message = f"{place} could not be reached safely: its TLS certificate or handshake failed"
+        certificate = isinstance(error, ClientConnectorCertificateError)
+        return ConnectorError(message, cause=None if certificate else CONNECT)
     if isinstance(error, ClientConnectorError):
         return _unreachable(error, place)
     if isinstance(error, ClientConnectionError | OSError):
-        return ConnectorError(f"{place} closed the connection without an answer", again=True)
+        return ConnectorError(f"{place} closed the connection without an answer", cause=CLOSED)
     text = error.message if isinstance(error, ClientResponseError) else str(error)
     detail = _beginning(text.encode(), connection) or type(error).__name__
     return ConnectorError(f"{place} did not answer in proper HTTP: {detail}")
@@ -166,16 +268,16 @@ def explain(error: ClientError | OSError, connection: AgentConnection, place: st
 def _unreachable(error: ClientConnectorError, place: str) -> ConnectorError:
     if isinstance(error, ClientConnectorDNSError):
         return ConnectorError(
-            f"{place} could not be reached: its host name is not known (DNS). Check baseUrl", again=True
+            f"{place} could not be reached: its host name is not known (DNS). Check baseUrl", cause=CONNECT
         )
     if error.os_error.errno == EACCES:
         return ConnectorError(f"{place} may not be called: {error.os_error.strerror}")
     if error.os_error.errno == ECONNREFUSED:
         return ConnectorError(
-            f"{place} refused the connection: nothing listens there. Is the agent running?", again=True
+            f"{place} refused the connection: nothing listens there. Is the agent running?", cause=CONNECT
         )
     reason = error.os_error.strerror or type(error.os_error).__name__
-    return ConnectorError(f"{place} could not be reached: {reason}. Check baseUrl", again=True)
+    return ConnectorError(f"{place} could not be reached: {reason}. Check baseUrl", cause=CONNECT)
 
 
 def _broken_off(place: str) -> ConnectorError:
@@ -187,7 +289,7 @@ def _of_status(
 ) -> ConnectorError:
     """An answer with a status other than success."""
     message = f"{place} {_words(status)}{f': {detail}' if detail else ''}"
-    return ConnectorError(connection.redact(message), again=is_temporary(status), retry_after=wait)
+    return ConnectorError(connection.redact(message), retry_after=wait, cause=str(status))
 
 
 def _words(status: int) -> str:
@@ -206,14 +308,32 @@ def _words(status: int) -> str:
             return f"refused the request ({status})"
 
 
-def _not_json(body: bytes, content_type: str, connection: AgentConnection, place: str) -> ConnectorError:
-    """A successful answer that cannot be read as JSON."""
+def reported_error(answer: Any) -> str | None:
+    """What an answer with a status of success says went wrong, in its own words; nothing if nothing did."""
+    fields = fields_of(answer)
+    error: Any = fields.get("error") or fields.get("errors")
+    if error:
+        return excerpt(_error_text(error), _LONGEST_EXCERPT)
+    if fields.get("success") is False or fields.get("status") == "error":
+        return excerpt(json_text(fields), _LONGEST_EXCERPT)
+    return None
+
+
+def _error_text(error: Any) -> str:
+    text = fields_of(error).get("message", error)
+    return text if isinstance(text, str) else json_text(error)
+
+
+def _not_json(
+    body: bytes, content_type: str, connection: AgentConnection, place: str, expected: str = "JSON"
+) -> ConnectorError:
+    """A successful answer that cannot be read as what was expected."""
     if not body.strip():
-        return ConnectorError(f"{place} sent an empty answer where JSON was expected")
+        return ConnectorError(f"{place} sent an empty answer where {expected} was expected")
     if content_type == "text/html" or _HTML.match(body[:_EXCERPT_BYTES]):
-        kind = "an HTML page instead of JSON (check baseUrl and path)"
+        kind = f"an HTML page instead of {expected} (check baseUrl and path)"
     else:
-        kind = "something that is not JSON"
+        kind = f"something that is not {expected}"
     return ConnectorError(f'{place} sent {kind}; it begins "{_beginning(body, connection)}"')
 
 

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+import orjson
 from pydantic import Field, model_validator
 
 from ..base.json_text import json_text
 from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_path
-from ..base.placeholders import fill, names_in, only_placeholder, written
 from ..base.text import cut
-from ..configs import StrictConfig
 from ..messages import as_said, looks_like_message
+from .connection import RemoteConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .replies import check_answer
+from .templates import Fill, compile_template
 
-
-class RemoteConfig(StrictConfig):
-    """The limits a connector sets itself; the session's hold where it does not."""
-
-    timeout_seconds: float | None = Field(
-        default=None, gt=0, le=86_400, description="Longest wait for one answer; 60 if not given"
-    )
-    max_response_bytes: int | None = Field(
-        default=None, ge=1, description="Largest answer that is read; 10,000,000 if not given"
-    )
-
+if TYPE_CHECKING:
+    from .exchange import HttpAnswer
 
 _DEFAULT_BODY = {"messages": "{{messages}}", "threadId": "{{threadId}}"}
 
@@ -40,14 +32,29 @@ class HttpConfig(RemoteConfig):
     request_template: Any = Field(
         default=None,
         description="The body as JSON, with {{message}}, {{messages}}, {{newMessages}}, {{threadId}}, "
-        "{{runId}} and {{turn}} filled in; with GET an object that becomes the query",
+        "{{sessionId}}, {{runId}}, {{turn}}, the case's values and ${VARIABLES} filled in; with GET an "
+        "object that becomes the query",
+    )
+    response_format: Literal["auto", "json", "text", "ndjson", "sse", "sse-text"] = Field(
+        default="auto",
+        description="What the answer is; auto goes by its Content-Type. In sse-text the data of events is "
+        "the text, whatever it looks like",
     )
     response_path: PathText = Field(
-        default="", description="Where the reply is: a text, a message or a list of messages"
+        default="",
+        description="Where the reply is: a text, a message or a list of messages; in a stream, where an "
+        "event has its next piece of text",
     )
-    tool_calls_path: PathText | None = Field(default=None, description="Where the tool calls are")
+    tool_calls_path: PathText | None = Field(
+        default=None, description="Where the tool calls are, in an answer or in an event of a stream"
+    )
     usage_path: PathText = Field(default="usage", description="Where the token usage is")
     thread_id_path: PathText = Field(default="threadId", description="Where the agent's thread id is")
+    stream_end: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name or data of the event that ends a stream; one that ends without it broke off",
+    )
 
     @model_validator(mode="after")
     def _is_usable(self) -> HttpConfig:
@@ -62,22 +69,98 @@ class HttpConfig(RemoteConfig):
         return compile_template(_DEFAULT_BODY if self.request_template is None else self.request_template)
 
 
+_ACCEPTED = {
+    "auto": "application/json, */*;q=0.5",
+    "json": "application/json",
+    "text": "text/plain",
+    "ndjson": "application/x-ndjson",
+    "sse": "text/event-stream",
+    "sse-text": "text/event-stream",
+}
+_JSON_LINES = frozenset(
+    f"application/{name}"
+    for name in (
+        "x-ndjson",
+        "ndjson",
+        "jsonl",
+        "x-jsonl",
+        "jsonlines",
+        "x-jsonlines",
+        "json-seq",
+        "stream+json",
+    )
+)
+
+
 @define_connector(type="http", label="HTTP Endpoint", needs_address=True)
 async def http_agent(ctx: ConnectorContext[HttpConfig]) -> ConnectorResponse:
     """Sends each message to an HTTP endpoint as JSON and reads the reply from its answer."""
-    from .exchange import exchange
+    from .exchange import open_exchange
 
     config = ctx.config
     body = config.fill_body(ctx)
-    if config.method != "GET":
-        return _read(config, await exchange(ctx, config.path, body, method=config.method))
-    query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
-    return _read(config, await exchange(ctx, config.path, method="GET", query=query))
+    query = None
+    if config.method == "GET":
+        query = {key: item if isinstance(item, str) else json_text(item) for key, item in body.items()}
+    accept = _ACCEPTED[config.response_format]
+    async with open_exchange(
+        ctx, config.path, body, method=config.method, query=query, accept=accept
+    ) as answer:
+        return await _response(config, answer)
+
+
+async def _response(config: HttpConfig, answer: HttpAnswer) -> ConnectorResponse:
+    form = _form(config, answer)
+    if form == "json":
+        return _read(config, answer.json(await answer.read()))
+    if form == "text":
+        return await _read_text(config, answer)
+    from .streams import StreamPaths, read_stream
+
+    paths = StreamPaths(
+        config.response_path,
+        config.tool_calls_path,
+        config.usage_path,
+        config.thread_id_path,
+        config.stream_end,
+    )
+    return await read_stream(answer, cast(Any, form), paths)
+
+
+def _form(config: HttpConfig, answer: HttpAnswer) -> str:
+    """How the answer is read: as configured, else by its content type."""
+    if config.response_format != "auto":
+        return config.response_format
+    if "x-vercel-ai-data-stream" in answer.headers:
+        return "data-stream"
+    kind = answer.content_type
+    if kind == "text/event-stream":
+        return "sse"
+    if kind in _JSON_LINES:
+        return "ndjson"
+    return "text" if kind in ("text/plain", "text/markdown") else "json"
+
+
+async def _read_text(config: HttpConfig, answer: HttpAnswer) -> ConnectorResponse:
+    """Text is the reply; JSON that is only called text is read as JSON, unless text is configured."""
+    pieces: list[bytes] = []
+    async for piece in answer.pieces():
+        pieces.append(piece)
+        answer.note_first_token()
+    raw = b"".join(pieces)
+    if config.response_format == "auto" and raw.lstrip()[:1] in (b"{", b"["):
+        with suppress(orjson.JSONDecodeError):
+            return _read(config, orjson.loads(raw))
+    return ConnectorResponse([{"role": "assistant", "content": answer.text(raw)}])
 
 
 def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:
     """The response in an answer."""
+    from .exchange import reported_error
+
     check_answer(answer)
+    if (error := reported_error(answer)) is not None:
+        raise ConnectorError(f"the agent answered with an error: {error}")
     usage = follow(answer, read_path(config.usage_path))
     thread = follow(answer, read_path(config.thread_id_path))
     return ConnectorResponse(
@@ -146,60 +229,3 @@ def _with_calls(messages: list[Any], calls: list[Any]) -> list[Any]:
 
 def _beginning(value: Any) -> str:
     return cut(json_text(value), 200)
-
-
-Fill = Callable[[ConnectorContext[Any]], Any]
-
-
-def _message(ctx: ConnectorContext[Any]) -> str:
-    both = (ctx.new_messages, ctx.messages)
-    last = next((m for messages in both for m in reversed(messages) if m.role == "user"), None)
-    return last.text if last else ""
-
-
-PLACEHOLDERS: Mapping[str, Fill] = {
-    "message": _message,
-    "messages": lambda ctx: [message.to_json() for message in ctx.messages],
-    "newMessages": lambda ctx: [message.to_json() for message in ctx.new_messages],
-    "threadId": lambda ctx: ctx.run.thread_id,
-    "runId": lambda ctx: ctx.run.id,
-    "turn": lambda ctx: ctx.run.turn,
-}
-
-
-def compile_template(template: Any) -> Fill:
-    """A function that fills the template in; ``ValueError`` names a placeholder nobody knows."""
-    return _compile(template) or (lambda _: template)
-
-
-def _compile(part: Any) -> Fill | None:
-    """The filler of a part, or nothing where there is nothing to fill in."""
-    if isinstance(part, str):
-        return _compile_text(part)
-    if isinstance(part, dict):
-        fields = {key: (item, _compile(item)) for key, item in cast(dict[str, Any], part).items()}
-        if not any(fill for _, fill in fields.values()):
-            return None
-        return lambda ctx: {key: fill(ctx) if fill else item for key, (item, fill) in fields.items()}
-    if isinstance(part, list):
-        items = [(item, _compile(item)) for item in cast(list[Any], part)]
-        if not any(fill for _, fill in items):
-            return None
-        return lambda ctx: [fill(ctx) if fill else item for item, fill in items]
-    return None
-
-
-def _compile_text(text: str) -> Fill | None:
-    names = names_in(text)
-    if unknown := [name for name in names if name not in PLACEHOLDERS]:
-        raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {', '.join(PLACEHOLDERS)}")
-    if not names:
-        return None
-    if name := only_placeholder(text):
-        return PLACEHOLDERS[name]
-
-    def value_of(name: str, ctx: ConnectorContext[Any]) -> str:
-        value = PLACEHOLDERS[name](ctx)
-        return "" if value is None else written(value)
-
-    return lambda ctx: fill(text, lambda name: value_of(name, ctx))

@@ -26,6 +26,9 @@ AddressCheck = Callable[[str], None]
 
 _CONNECTIONS = 200
 _LARGEST_ANSWER = 10_000_000
+# Servers close idle connections after five seconds or more. A request on one that is being closed would fail,
+# and is not sent again: nobody can tell whether the agent has seen it.
+_IDLE_SECONDS = 4.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -146,7 +149,9 @@ class HttpPool:
     def _open(self) -> ClientSession:
         return ClientSession(
             connector=_Connector(
-                limit=self._limit, socket_factory=_checked(self._check) if self._check else None
+                limit=self._limit,
+                keepalive_timeout=_IDLE_SECONDS,
+                socket_factory=_checked(self._check) if self._check else None,
             ),
             cookie_jar=DummyCookieJar(),
             trust_env=False,

@@ -14,8 +14,8 @@ from pydantic import Field
 from ..base.json_text import json_text
 from ..base.paths import fields_of, items_of
 from ..messages import TokensUsage, UnreadableItem, read_messages, read_usage
+from .connection import RemoteConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
-from .http import RemoteConfig
 
 _SEEN = "langgraph.seen"
 
@@ -75,9 +75,13 @@ def _outgoing(ctx: ConnectorContext[LangGraphConfig]) -> list[dict[str, Any]]:
 def _read(
     ctx: ConnectorContext[LangGraphConfig], answer: Any, sent: list[dict[str, Any]], thread_id: str
 ) -> ConnectorResponse:
+    from .exchange import reported_error
+
     fields = fields_of(answer)
     if "__error__" in fields:
         raise ConnectorError(f"the graph failed: {_error_text(fields['__error__'])}")
+    if (error := reported_error(answer)) is not None:
+        raise ConnectorError(f"the server answered with an error: {error}")
     state = items_of(fields.get("messages"))
     if state is None:
         keys = ", ".join(list(fields)[:10]) or "none"

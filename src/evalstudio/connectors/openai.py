@@ -7,10 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
+from ..base.json_text import json_text
 from ..base.paths import fields_of, follow
+from ..base.text import cut
 from ..messages import Message
+from .connection import RemoteConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
-from .http import RemoteConfig
 
 _VERSION = re.compile(r"/v\d\w*(/|$)")
 _SENT = {"role", "content", "tool_calls", "tool_call_id", "name", "refusal"}
@@ -40,9 +42,16 @@ async def openai_agent(ctx: ConnectorContext[OpenAIConfig]) -> ConnectorResponse
 
     The key goes into the header Authorization, as a reference such as ``Bearer ${OPENAI_API_KEY}``.
     """
-    from .exchange import exchange
+    from .exchange import open_exchange
 
-    return _read(await exchange(ctx, _path(ctx.connector.base_url), ctx.config.body(ctx.messages)))
+    body = ctx.config.body(ctx.messages)
+    accept = "text/event-stream" if body.get("stream") else None
+    async with open_exchange(ctx, _path(ctx.connector.base_url), body, accept=accept) as answer:
+        if answer.content_type == "text/event-stream":
+            from .streams import StreamPaths, read_stream
+
+            return await read_stream(answer, "sse", StreamPaths())
+        return _read(answer.json(await answer.read()))
 
 
 def _path(base_url: str) -> str:
@@ -54,11 +63,16 @@ def _path(base_url: str) -> str:
 
 
 def _read(answer: Any) -> ConnectorResponse:
+    from .exchange import reported_error
+
     fields = fields_of(answer)
     choice = fields_of(follow(answer, ("choices", 0)))
+    if (error := reported_error(answer) or reported_error(choice)) is not None:
+        raise ConnectorError(f"the server answered with an error: {error}")
     message = fields_of(choice.get("message"))
     if not message:
-        raise ConnectorError(f"the answer has the wrong shape: no choices[0].message{_complaint(fields)}")
+        shape = cut(json_text(answer), 300)
+        raise ConnectorError(f"the answer has the wrong shape: no choices[0].message in {shape}")
     reply = {"role": "assistant", **message}
     if reply.get("content") is None and isinstance(reply.get("refusal"), str):
         reply["content"] = reply["refusal"]
@@ -72,10 +86,3 @@ def _read(answer: Any) -> ConnectorResponse:
         tokens_usage=fields.get("usage"),
         metadata={key: value for key, value in facts.items() if value is not None},
     )
-
-
-def _complaint(fields: dict[str, Any]) -> str:
-    """The server's own words, where it reports an error with a status of success."""
-    error: Any = fields.get("error")
-    text = fields_of(error).get("message", error)
-    return f"; it says: {text[:300]}" if isinstance(text, str) else ""

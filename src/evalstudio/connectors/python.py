@@ -12,19 +12,19 @@ from typing import Any
 from pydantic import Field
 
 from ..base.concurrency import blocking
-from ..configs import TYPE_NAME, StrictConfig
+from ..configs import TYPE_NAME
+from .connection import CallLimits
 from .contract import ConnectorContext, ConnectorDefinition, ConnectorError, ProjectScope, define_connector
 from .session import call
 
 
-class PythonConfig(StrictConfig):
+class PythonConfig(CallLimits):
     """Which function answers."""
 
     function: str = Field(
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
         description="module:name, sync or async, called with the messages or with a ConnectorContext",
     )
-    timeout_seconds: float | None = Field(default=None, gt=0, le=86_400, description="60 if not given")
 
 
 @define_connector(type="python", label="Python Function")
@@ -33,7 +33,9 @@ async def python_agent(ctx: ConnectorContext[PythonConfig]) -> Any:
     known: dict[str, Callable[..., Any]] = ctx.run.memory.setdefault("python.agents", {})
     agent = known.get(ctx.config.function)
     if agent is None:
-        function = await _find(ctx.config.function, ctx.connector.project)
+        # Importing a module takes its time once, and it is not the agent's.
+        with ctx.clock.paused():
+            function = await _find(ctx.config.function, ctx.connector.project)
         agent = known[ctx.config.function] = agent_of(function)
     return await agent(ctx)
 
@@ -88,7 +90,7 @@ def agent_of(function: Callable[..., Any]) -> Callable[[ConnectorContext[Any]], 
     wants = _wants_context(function)
 
     async def agent(ctx: ConnectorContext[Any]) -> Any:
-        return await call(function, ctx if wants else ctx.messages)
+        return await call(function, ctx if wants else ctx.messages, clock=ctx.clock)
 
     return agent
 

@@ -11,6 +11,7 @@ from ..base.booleans import read_bool
 from ..base.json_text import json_text
 from ..base.problems import suggestion
 from ..base.text import cut, excerpt
+from ..evaluators.results import Attempt
 from ..messages import (
     Message,
     TokensUsage,
@@ -33,6 +34,7 @@ _INVOCATION = {
     "error": ("error",),
     "messages": ("messages",),
     "latency_ms": ("latencyMs", "latency_ms"),
+    "first_token_ms": ("firstTokenMs", "first_token_ms"),
     "tokens_usage": ("tokensUsage", "tokens_usage", "tokenUsage", "token_usage"),
     "thread_id": ("threadId", "thread_id"),
     "metadata": ("metadata",),
@@ -52,6 +54,8 @@ class AgentReply:
     thread_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     usage_missing: str | None = None
+    first_token_ms: float | None = None
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
 
 
 def read_reply(returned: object, latency_ms: float, most: int, *, allow_empty: bool = False) -> AgentReply:
@@ -66,6 +70,7 @@ def read_reply(returned: object, latency_ms: float, most: int, *, allow_empty: b
         thread_id=_thread_id(response.thread_id),
         metadata=_metadata(response.metadata),
         usage_missing=usage_missing,
+        first_token_ms=None if response.first_token_ms is None else _latency(response.first_token_ms),
     )
     if not allow_empty:
         check_said(reply.messages)
@@ -106,8 +111,8 @@ def read_test(answer: object) -> str:
 def check_answer(answer: object) -> None:
     """Refuse an answer that says itself that it failed."""
     fields = as_fields(answer) or {}
-    if read_bool(fields.get("success")) is False:
-        _check_success(False, fields.get("error"))
+    if "success" in fields:
+        _check_success(fields["success"], fields.get("error"))
 
 
 def _as_response(returned: object) -> ConnectorResponse:

@@ -11,19 +11,22 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import random
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any, cast
 from uuid import uuid4
 
+import orjson
 from aiohttp import ClientError, ClientTimeout
 
 from ..base.addresses import shown_address
-from ..base.concurrency import TimeLimitExceeded, WorkAborted, blocking, bounded
+from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded
 from ..base.json_text import json_text
+from ..base.paths import texts_in
 from ..base.redaction import Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
+from ..evaluators.results import Attempt
 from ..messages import Message
-from .connection import AgentConnection, CallPolicy
+from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -42,6 +45,16 @@ log = logging.getLogger("evalstudio")
 _CLOSE_SECONDS = 10.0
 _LONGEST_DETAIL = 2_000
 _LONGEST_RESPONSE = 2_000
+_LARGEST_METADATA = 64_000
+
+
+@dataclass(slots=True)
+class _Call:
+    """What calling a connector's function took; the attempts are those of a call that had to be repeated."""
+
+    latency_ms: float
+    first_token_ms: float | None
+    attempts: list[Attempt]
 
 
 class AgentSession:
@@ -62,23 +75,29 @@ class AgentSession:
         self._settings = settings
         self._pool = pool
         self._extra = extra_headers or {}
-        self._policy = (policy or CallPolicy()).for_config(settings.config)
+        self._policy = _policy(policy or CallPolicy(), definition, settings.config)
+        self.hook_attempts: dict[str, list[Attempt]] = {}
         self._opened: tuple[ConnectorSettings[Any], Headers, AgentConnection] | None = None
 
     async def setup(self) -> None:
         """Prepare the agent for the run, where its connector has a hook for that."""
         if self.definition.setup_hook is not None:
-            await self._attempt(self.definition.setup_hook, self._context((), ()))
+            _, taken = await self._attempt(self.definition.setup_hook, self._context((), ()))
+            self._note("setup", taken)
 
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         """Carry the conversation to the agent and bring back what it adds."""
         ctx = self._context(messages, new_messages)
-        returned, latency_ms = await self._attempt(self.definition.function, ctx)
+        returned, taken = await self._attempt(self.definition.function, ctx)
         try:
-            most, allow_empty = self._policy.max_messages, self._settings.allow_empty
-            reply = read_reply(returned, latency_ms, most, allow_empty=allow_empty)
+            most, allow_empty = self._policy.max_messages, self._policy.allow_empty
+            reply = read_reply(returned, taken.latency_ms, most, allow_empty=allow_empty)
+            reply.metadata = _json_metadata(reply.metadata)
         except ConnectorError as error:
             raise self._named(error) from None
+        reply.attempts = taken.attempts
+        if reply.first_token_ms is None:
+            reply.first_token_ms = taken.first_token_ms
         self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
         self.run.thread_message_count += len(new_messages) + len(reply.messages)
         self.run.turn += 1
@@ -88,7 +107,8 @@ class AgentSession:
         """The agent's end state, where its connector has a hook for that."""
         if self.definition.state_hook is None:
             return None
-        state, _ = await self._attempt(self.definition.state_hook, self._context((), ()))
+        state, taken = await self._attempt(self.definition.state_hook, self._context((), ()))
+        self._note("state", taken)
         if state is None or isinstance(state, dict):
             return cast("dict[str, Any] | None", state)
         kind = type(state).__name__
@@ -120,7 +140,13 @@ class AgentSession:
         base_url = resolve(settings.base_url.strip(), "baseUrl")
         headers, extra = _resolved(settings.headers), _resolved(self._extra)
         sent = merge_headers(headers, extra)
-        referred = values_of(settings.base_url, *settings.headers.values(), *self._extra.values())
+        template = texts_in(getattr(settings.config, "request_template", None))
+        referred = values_of(
+            settings.base_url,
+            *settings.headers.values(),
+            *self._extra.values(),
+            *(text for _, text in template),
+        )
         connection = AgentConnection(
             http=self._pool.client(),
             timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
@@ -133,41 +159,51 @@ class AgentSession:
 
     async def _attempt(
         self, function: Callable[..., Any], ctx: ConnectorContext[Any]
-    ) -> tuple[object, float]:
-        """Call until it succeeds or trying again makes no sense; the time is the last attempt's."""
-        policy = self._policy
-        end = monotonic() + policy.whole_seconds
-        tries = 0
+    ) -> tuple[object, _Call]:
+        """Call until it succeeds or must not be tried again; the time is the last attempt's."""
+        policy, connection = self._policy, ctx.connection
+        left = policy.whole_seconds
+        attempts: list[Attempt] = []
         while True:
-            tries += 1
-            seconds = min(policy.timeout_seconds, end - monotonic())
-            ctx.connection.sent_at = None
-            start = perf_counter()
+            clock = connection.begin()
+            number = len(attempts) + 1
+            seconds = min(policy.timeout_seconds, left)
             try:
-                returned = await bounded(call(function, ctx), seconds)
-                return returned, self._seconds_taken(ctx.connection, start) * 1000
+                returned = await bounded(call(function, ctx, clock=clock), seconds, clock)
+                return returned, _taken(connection, [*attempts, Attempt(number)] if attempts else [])
             except TimeLimitExceeded:
-                late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
-                raise self._named(late, tries) from None
+                limit = "timeoutSeconds" if seconds == policy.timeout_seconds else "all that was left"
+                late = f"{self._place} did not answer within {seconds:.3g} s ({limit})"
+                failure, cause = ConnectorError(late, cause=TIMEOUT), None
             except ConnectorError as error:
                 failure, cause = error, None
             except Exception as error:
                 failure, cause = self._as_connector_error(error), error
-            wait = policy.wait_before(tries, failure.retry_after, random())
-            if not failure.again or tries > policy.retries or monotonic() + wait >= end:
-                raise self._named(failure, tries) from cause
+            left -= clock.seconds()
+            attempts.append(Attempt(number, self._redacted(str(failure)), None, failure.retry_after))
+            wait = self._wait_after(failure, attempts, left)
+            if wait is None:
+                raise self._named(failure, attempts) from cause
+            attempts[-1].wait_ms = round(wait * 1000, 3)
             await asyncio.sleep(wait)
+            left -= wait
 
-    @staticmethod
-    def _seconds_taken(connection: AgentConnection, start: float) -> float:
-        """What the agent took, in seconds: from the request that was sent to the last data that came in.
+    def _wait_after(self, failure: ConnectorError, attempts: list[Attempt], left: float) -> float | None:
+        """Seconds before the next attempt; nothing where there is none."""
+        policy, asked = self._policy, failure.retry_after
+        if len(attempts) >= policy.attempts:
+            return None
+        if not policy.repeats_after(failure.cause, asked, again=failure.again):
+            return None
+        if reason := policy.too_long(asked, left):
+            failure.args = (f"{failure}; it {reason}",)
+            return None
+        wait = policy.wait_before(len(attempts), asked, random())
+        return wait if wait < left else None
 
-        Where that is not known, it is the whole call. What this process was busy with in between is not
-        the agent's.
-        """
-        if connection.received_at <= start:
-            return perf_counter() - start
-        return connection.received_at - (connection.sent_at or start)
+    def _note(self, hook: str, taken: _Call) -> None:
+        if taken.attempts:
+            self.hook_attempts[hook] = taken.attempts
 
     @property
     def _place(self) -> str:
@@ -180,17 +216,55 @@ class AgentSession:
             return explain(error, self._opened[2], self._place)
         if isinstance(error, WorkAborted):
             return ConnectorError(f"it {error}")
+        cause = None
+        if isinstance(error, ConnectionError):
+            cause = CONNECT if isinstance(error, ConnectionRefusedError) else CLOSED
+        return ConnectorError(f"{type(error).__name__}: {error}".removesuffix(": "), cause=cause)
+
+    @property
+    def redaction(self) -> Redaction:
+        """What takes out of a text what this agent is sent in secret."""
+        return self._opened[2].redact if self._opened else Redaction()
+
+    def _redacted(self, text: str) -> str:
+        return self.redaction(text)[:_LONGEST_DETAIL]
+
+    def _named(self, error: ConnectorError, attempts: Sequence[Attempt] = ()) -> ConnectorError:
+        """The error with the connector's name before it and nothing secret in it."""
+        tried = f" (tried {len(attempts)} times)" if len(attempts) > 1 else ""
         return ConnectorError(
-            f"{type(error).__name__}: {error}".removesuffix(": "), again=isinstance(error, ConnectionError)
+            f'Connector "{self.definition.type}": {self._redacted(str(error))}{tried}',
+            again=error.again,
+            retry_after=error.retry_after,
+            cause=error.cause,
+            attempts=attempts if len(attempts) > 1 else (),
         )
 
-    def _named(self, error: ConnectorError, tries: int = 1) -> ConnectorError:
-        """The error with the connector's name before it and nothing secret in it."""
-        redact = self._opened[2].redact if self._opened else Redaction()
-        detail = redact(str(error))[:_LONGEST_DETAIL] + (f" (tried {tries} times)" if tries > 1 else "")
-        return ConnectorError(
-            f'Connector "{self.definition.type}": {detail}', again=error.again, retry_after=error.retry_after
-        )
+
+def _policy(policy: CallPolicy, definition: ConnectorDefinition, config: object) -> CallPolicy:
+    """The limits of calls: the config's, else the connector type's, else the session's."""
+    if definition.timeout is not None:
+        policy = replace(policy, timeout_seconds=definition.timeout)
+    return policy.with_retry(definition.retry).for_config(config)
+
+
+def _taken(connection: AgentConnection, attempts: list[Attempt]) -> _Call:
+    first = connection.first_token_seconds()
+    return _Call(connection.seconds_taken() * 1000, None if first is None else first * 1000, attempts)
+
+
+def _json_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What a connector says of a call, as the JSON that is kept with the turn."""
+    if not metadata:
+        return {}
+    try:
+        raw = orjson.dumps(metadata)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise ConnectorError(f"the metadata of the answer is not JSON: {error}") from None
+    if len(raw) > _LARGEST_METADATA:
+        size = f"{len(raw):,} bytes; the limit is {_LARGEST_METADATA:,}"
+        raise ConnectorError(f"the metadata of the answer takes {size}")
+    return orjson.loads(raw)
 
 
 def _resolved(headers: Headers) -> dict[str, str]:
@@ -253,10 +327,10 @@ def _is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-async def call(function: Callable[..., Any], *arguments: Any) -> object:
-    """The function's answer; what blocks runs in a worker thread."""
+async def call(function: Callable[..., Any], *arguments: Any, clock: Clock | None = None) -> object:
+    """The function's answer; what blocks runs in a worker thread, and the clock only while it runs there."""
     if _is_async(function):
         returned: object = function(*arguments)
     else:
-        returned = await blocking.run(lambda: function(*arguments))
+        returned = await agent_threads.run(lambda: function(*arguments), clock)
     return await cast(Awaitable[object], returned) if inspect.isawaitable(returned) else returned

@@ -16,6 +16,7 @@ from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
 from ..connectors.http_pool import HttpPool
 from ..connectors.python import callable_connector
+from ..connectors.templates import check_template
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
 from ..llm.embeddings import LocalEmbedder
@@ -60,7 +61,13 @@ async def run_scenario(
         pool = HttpPool()
         stack.push_async_callback(pool.close)
         definition, settings = _agent(connector, types)
-        run = RunInfo(id=uuid4().hex, scenario=scenario.name, case=(row.name or "") if row else "")
+        run = RunInfo(
+            id=uuid4().hex,
+            scenario=scenario.name,
+            case=(row.name or "") if row else "",
+            case_values=row.vars if row else {},
+        )
+        check_template(settings.config, run.case_values)
         headers = persona.headers if persona else {}
         key = " · ".join(part for part in (run.scenario, run.case, persona.name if persona else "") if part)
         session = open_session(

@@ -15,7 +15,7 @@ from ..connectors.contract import ConnectorError
 from ..connectors.replies import AgentReply
 from ..evaluators.aggregate import Decision, StopConditions
 from ..evaluators.contract import Fault
-from ..evaluators.results import EndedBy, Turn
+from ..evaluators.results import Attempt, EndedBy, Turn
 from ..messages import Message
 from .judging import ConversationJudge, replies_with_text
 from .preparation import PreparedScenario, Services
@@ -124,6 +124,9 @@ class _Conversation:
             latency_ms=reply.latency_ms,
             tokens_usage=reply.tokens_usage,
             usage_missing=reply.usage_missing,
+            first_token_ms=reply.first_token_ms,
+            attempts=reply.attempts or None,
+            metadata=reply.metadata or None,
         )
 
 
@@ -136,6 +139,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
     conversation = _Conversation(prepared, judge, list(prepared.script), user)
     fault: tuple[Fault, str] | None = None
     ended_by: EndedBy | None = None
+    failed_attempts: list[Attempt] = []
     try:
         await agent.setup()
         message = await conversation.opening()
@@ -157,20 +161,22 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         judge.state = await agent.state()
     except ConnectorError as error:
         fault = ("agent", str(error))
+        failed_attempts = error.attempts
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
     except CassetteError as error:
         fault = ("system", str(error))
-    yield Finished(
-        await judge.result(
-            ended_by,
-            fault,
-            message_count=conversation.count,
-            thread_id=conversation.thread_id,
-            stop_reason=user.left_because if user else None,
-            simulator_usage=user.usage if user else None,
-        )
+    result = await judge.result(
+        ended_by,
+        fault,
+        message_count=conversation.count,
+        thread_id=conversation.thread_id,
+        stop_reason=user.left_because if user else None,
+        simulator_usage=user.usage if user else None,
     )
+    result.failed_attempts = failed_attempts
+    result.hook_attempts = getattr(agent, "hook_attempts", {})
+    yield Finished(result)
 
 
 async def finished(events: AsyncIterator[Event]) -> RunResult:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..evaluators.contract import Fault, delegated
-from ..evaluators.results import EndedBy, Finding, Outcome, Turn, Verdict
+from ..evaluators.results import Attempt, EndedBy, Finding, Outcome, Turn, Verdict
 from ..messages import Message, TokensUsage, text_of
 from .preparation import JUDGE
 
@@ -41,6 +41,9 @@ class RunResult(_HasVerdict):
     state: dict[str, Any] | None = None
     stop_reason: str | None = None
     usage: dict[str, TokensUsage] = field(default_factory=dict[str, TokensUsage])
+    failed_attempts: list[Attempt] = field(default_factory=list[Attempt])
+    """The attempts at the call that was given up, where there were several."""
+    hook_attempts: dict[str, list[Attempt]] = field(default_factory=dict[str, list[Attempt]])
 
     @property
     def passed(self) -> bool:
@@ -75,6 +78,11 @@ class RunResult(_HasVerdict):
             "metrics": self.metrics or None,
             "overallScore": self.overall_score,
             "coverage": self.verdict.coverage.to_json() if self.verdict.coverage else None,
+            "hookAttempts": {
+                hook: [attempt.to_json() for attempt in attempts]
+                for hook, attempts in self.hook_attempts.items()
+            }
+            or None,
         }
         return {key: item for key, item in fields.items() if item is not None}
 

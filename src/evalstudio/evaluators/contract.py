@@ -85,12 +85,16 @@ class Invocation:
     """The agent's answer to one call: the new messages, how long it took, what it used.
 
     ``usage_missing`` says why a usage that the agent reported cannot be used.
+    ``first_token_ms`` is how long the first text or tool call took, where the answer was a stream;
+    ``metadata`` is what the connector says of the call.
     """
 
     latency_ms: float = 0.0
     messages: list[Message] = field(default_factory=list[Message])
     tokens_usage: TokensUsage | None = None
     usage_missing: str | None = None
+    first_token_ms: float | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(slots=True, frozen=True)

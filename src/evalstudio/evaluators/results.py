@@ -7,6 +7,7 @@ evaluator's author returns is an ``EvaluationResult``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NotRequired
 
@@ -133,6 +134,25 @@ def with_later(findings: Sequence[Finding], later: Sequence[Finding]) -> list[Fi
     return [finding for several in (by_name | anew).values() for finding in several]
 
 
+@dataclass(slots=True)
+class Attempt:
+    """One of several calls of the agent for the same turn: what it failed with, and the wait before the next.
+
+    ``retry_after`` is how many seconds the agent asked to wait.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = SENT
+
+    number: int
+    error: str | None = None
+    wait_ms: float | None = None
+    retry_after: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        optional = {"error": self.error, "waitMs": self.wait_ms, "retryAfter": self.retry_after}
+        return {"number": self.number} | {key: item for key, item in optional.items() if item is not None}
+
+
 class Turn(BaseModel):
     """One agent invocation with the evaluations after it. Turn 0 is what was said before the first.
 
@@ -151,6 +171,9 @@ class Turn(BaseModel):
         validation_alias="evaluatorResults",
         serialization_alias="evaluatorResults",
     )
+    first_token_ms: float | None = Field(default=None, description="Until a stream's first text or call")
+    attempts: list[Attempt] | None = Field(default=None, description="All calls, where there were several")
+    metadata: dict[str, Any] | None = Field(default=None, description="What the connector says of the call")
     user_message: Message | None = Field(default=None, exclude=True)
     messages: list[Message] = Field(default_factory=list[Message], exclude=True)
 
@@ -161,11 +184,23 @@ class Turn(BaseModel):
 
     @property
     def invocation(self) -> Invocation:
-        return Invocation(self.latency_ms or 0.0, self.messages, self.tokens_usage, self.usage_missing)
+        return Invocation(
+            self.latency_ms or 0.0,
+            self.messages,
+            self.tokens_usage,
+            self.usage_missing,
+            first_token_ms=self.first_token_ms,
+            metadata=deepcopy(self.metadata) if self.metadata else {},
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """The turn as it is stored, beside its messages."""
-        return {
+        """The turn as it is stored, beside its messages. What does not apply is left out."""
+        optional = {
+            "firstTokenMs": self.first_token_ms,
+            "attempts": [attempt.to_json() for attempt in self.attempts or ()] or None,
+            "metadata": self.metadata or None,
+        }
+        return {key: item for key, item in optional.items() if item is not None} | {
             "turn": self.number,
             "messageCount": len(self.all_messages),
             "latencyMs": self.latency_ms,
@@ -226,3 +261,5 @@ class RunOutput(TypedDict):
     metrics: NotRequired[dict[str, float]]
     overallScore: NotRequired[float]
     coverage: NotRequired[dict[str, Any]]
+    hookAttempts: NotRequired[dict[str, list[Attempt]]]
+    log: NotRequired[str]

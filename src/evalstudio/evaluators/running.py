@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from ..base.concurrency import WorkAborted, blocking, bounded
+from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from ..base.copies import own_copy
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
@@ -120,10 +120,10 @@ async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore 
 
 
 async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
-    start = perf_counter()
+    start, clock = perf_counter(), Clock()
     ctx = _context(entry, facts)
     try:
-        returned = await bounded(_call(entry, ctx), entry.definition.timeout)
+        returned = await bounded(_call(entry, ctx, clock), entry.definition.timeout, clock)
         return _settle(entry, returned, facts, start)
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
@@ -134,12 +134,12 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
             facts.final_readers.add(entry.key)
 
 
-async def _call(entry: Entry, ctx: EvaluatorContext[Any]) -> object:
+async def _call(entry: Entry, ctx: EvaluatorContext[Any], clock: Clock) -> object:
     definition = entry.definition
     if definition.is_async:
         returned: object = definition.function(ctx)
     else:
-        returned = await blocking.run(lambda: definition.function(ctx))
+        returned = await evaluator_threads.run(lambda: definition.function(ctx), clock)
     if inspect.iscoroutine(returned):
         steps = _Watched(cast(Coroutine[Any, Any, object], returned))
         returned = await steps

@@ -12,7 +12,7 @@ from ..project.entities import Stored, StoredConnector
 from .workspace import Workspace
 
 # Somebody waits for it: the first answer counts.
-_POLICY = CallPolicy(retries=0, timeout_seconds=30.0, total_seconds=30.0)
+_POLICY = CallPolicy(attempts=1, timeout_seconds=30.0, total_seconds=30.0)
 
 
 async def check_agent(workspace: Workspace, connector: StoredConnector) -> ConnectorCheck:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..base.problems import InvalidInput, Problem, suggestion
+from ..connectors.templates import check_template
 from ..conversation.definitions import Case
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
@@ -146,9 +147,11 @@ async def start_execution(
 
 
 async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+    configs: dict[str, Any] = {}
     for connector in request.connectors:
         try:
-            check_connector(connector, workspace.registry)
+            definition = check_connector(connector, workspace.registry)
+            configs[connector.name] = definition.settings(connector.config).config
         except InvalidInput as error:
             raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
@@ -162,6 +165,7 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
                 personas=[*personas],
                 has_model=workspace.has_model,
             )
+            _check_templates(configs, cases)
         except InvalidInput as error:
             raise error.within(subject=f'scenario "{scenario.name}"') from None
         for run in _multiplied(scenario, cases, personas, request):
@@ -169,6 +173,16 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             if count > MOST_RUNS:
                 raise InvalidInput(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
+
+
+def _check_templates(configs: Mapping[str, Any], cases: Sequence[Case]) -> None:
+    """Every case has the values that the connectors' request templates need."""
+    for name, config in configs.items():
+        for case in cases or [Case()]:
+            try:
+                check_template(config, case.vars)
+            except InvalidInput as error:
+                raise error.within(subject=f'connector "{name}"') from None
 
 
 def _multiplied(

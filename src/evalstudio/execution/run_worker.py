@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from ..base.console import PrintLog
+from ..base.redaction import SECRET_SETTING, Redaction
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
@@ -20,6 +24,7 @@ from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
 _MOST_PREPARED = 512
+_SHORTEST_SECRET = 8
 
 
 class RunWorker:
@@ -41,7 +46,13 @@ class RunWorker:
             return system_error(str(error))
         if (refused := self._refused_model(prepared)) is not None:
             return refused
-        return await self._converse(claimed, prepared, agent)
+        log = PrintLog()
+        with log.capturing():
+            ending = await self._converse(claimed, prepared, agent)
+        if printed := log.text():
+            output = {**ending.output, "log": _without_secrets(printed, agent)}
+            return replace(ending, output=output)
+        return ending
 
     def _refused_model(self, prepared: PreparedScenario) -> RunEnding | None:
         """The end of a run whose model refuses the credentials: the agent need not be asked for nothing."""
@@ -111,7 +122,12 @@ class RunWorker:
             definition,
             settings,
             pool=self._workspace.http,
-            run=RunInfo(id=run_id),
+            run=RunInfo(
+                id=run_id,
+                scenario=run.scenario_name,
+                case=run.case_name or "",
+                case_values=dict((claimed.case or {}).get("vars") or {}),
+            ),
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
             run_key=" · ".join(name for name in names if name),
@@ -134,6 +150,7 @@ def _ending(
         last = None
     if broken_off.number > len(result.turns) and broken_off.user_message is not None:
         last = broken_off
+        last.attempts = result.failed_attempts or None
     output = result.output()
     return RunEnding(
         verdict=result.verdict,
@@ -145,6 +162,13 @@ def _ending(
         last_turn=last,
         final_results=final,
     )
+
+
+def _without_secrets(printed: str, agent: Agent) -> str:
+    """What was printed, without what is sent to the agent in secret and what the environment keeps so."""
+    own: Redaction = getattr(agent, "redaction", Redaction())
+    named = (value for name, value in os.environ.items() if SECRET_SETTING.search(name))
+    return Redaction.of(named, shortest=_SHORTEST_SECRET)(own(printed))
 
 
 def system_error(message: str) -> RunEnding:

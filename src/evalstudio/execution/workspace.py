@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.console import routed_output
 from ..cassettes import Cassette
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
 from ..connectors.http_pool import AddressCheck, HttpPool
@@ -102,6 +103,7 @@ async def open_workspace(
     with redirect_stdout(sys.stderr):
         registry = load_plugins(path, problems=problems) if path else create_registry()
     async with AsyncExitStack() as stack:
+        stack.enter_context(routed_output())
         store = await open_store(config.storage, folder)
         stack.push_async_callback(store.close)
         cassette = _cassette(options, stack)

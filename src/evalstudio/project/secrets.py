@@ -137,6 +137,7 @@ def check_references(body: Mapping[str, Any]) -> None:
     headers: Mapping[str, str] = body.get("headers") or {}
     texts: dict[FieldPath, str] = {("baseUrl",): body.get("baseUrl") or ""}
     texts |= {("headers", name): text for name, text in headers.items()}
+    texts |= {("config", *path): text for path, text in texts_in(body.get("config"))}
     message = "refers to a variable of the server itself, which no agent may see"
     ProblemList(Problem(message, path) for path, text in texts.items() if _OWN_VARIABLE.search(text)).check()
 

@@ -54,7 +54,8 @@ def check_connector(connector: Connector, registry: PluginRegistry) -> Connector
     with problems.collect():
         check_address(connector.base_url)
     with problems.collect():
-        check_references({"baseUrl": connector.base_url, "headers": connector.headers})
+        sent = {"baseUrl": connector.base_url, "headers": connector.headers, "config": connector.config}
+        check_references(sent)
     definition = registry.get_connector(connector.type)
     if definition is None:
         known = [item["type"] for item in registry.list_connector_types()]

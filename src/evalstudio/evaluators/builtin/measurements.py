@@ -61,6 +61,15 @@ def latency(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     return EvaluationResult.measured(spent, milliseconds(spent))
 
 
+@define_evaluator(type="first-token", label="Time to First Token", kind="metric", reduce="max", inline=True)
+def first_token(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
+    """The time until the first text or tool call of a streamed answer, in milliseconds."""
+    spent = ctx.last_invocation.first_token_ms
+    if spent is None:
+        return unmeasured("the answer was not streamed")
+    return EvaluationResult.measured(spent, milliseconds(spent))
+
+
 class LatencyBudgetConfig(EvaluatorConfig):
     """The longest time allowed."""
 

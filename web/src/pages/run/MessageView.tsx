@@ -52,6 +52,7 @@ function Cost({ detail }: { detail: Turn }) {
   return (
     <span className={classes.cost}>
       {detail.latencyMs !== null && duration(detail.latencyMs)}
+      {detail.firstTokenMs !== null && <> · first token {duration(detail.firstTokenMs)}</>}
       {tokens && (
         <span title={`${tokens.input} in, ${tokens.output} out`}> · {plural(tokens.total, 'token')}</span>
       )}

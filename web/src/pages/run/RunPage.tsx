@@ -1,5 +1,5 @@
 // A run: the conversation on the left, what the evaluators found on the right.
-import { Alert, Group, Kbd, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Kbd, Paper, Stack, Text, Title } from '@mantine/core';
 import { IconClock } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -8,6 +8,7 @@ import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { JudgePanel } from './JudgePanel';
+import { LongText } from './Markdown';
 import { AssertionsTable, MetricsTable } from './ResultTables';
 import classes from './Run.module.css';
 import { RunHead } from './RunHead';
@@ -67,10 +68,24 @@ const RunView = memo(function RunView({ run }: { run: Run }) {
         <AssertionsTable results={results} opened={opened} onToggle={toggle} />
         <MetricsTable results={results} opened={opened} onToggle={toggle} />
         <Timing turns={run.turns} onGo={go} />
+        <LogPanel log={run.output?.log} />
       </Stack>
     </div>
   );
 });
+
+/** What agents and evaluators printed in this run. */
+function LogPanel({ log }: { log?: string }) {
+  if (!log) return null;
+  return (
+    <Paper withBorder p="xs" component="section" aria-label="Log">
+      <Title order={2} size="h4" mb={4}>
+        Log
+      </Title>
+      <LongText text={log} step={5_000} />
+    </Paper>
+  );
+}
 
 function toggled(before: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const after = new Set(before);

@@ -1,6 +1,7 @@
 // The conversation as a chat. Only the rows in view are in the page, so that long ones open at once.
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useMemo, useRef } from 'react';
+import { duration } from '../../parts/numbers';
 import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { MessageView } from './MessageView';
 import classes from './Run.module.css';
@@ -89,9 +90,27 @@ const RowView = memo(function RowView({ row, detail, quotes, current, onPick }: 
 
 function TurnMark({ row, current }: { row: TurnRow; current: boolean }) {
   return (
-    <h3 className={classes.turn} data-current={current} aria-current={current ? 'step' : undefined}>
-      {row.turn === 0 ? 'Before the first turn' : `Turn ${row.turn}`}
-    </h3>
+    <>
+      <h3 className={classes.turn} data-current={current} aria-current={current ? 'step' : undefined}>
+        {row.turn === 0 ? 'Before the first turn' : `Turn ${row.turn}`}
+      </h3>
+      {row.detail?.attempts && <Attempts attempts={row.detail.attempts} turn={row.turn} />}
+    </>
+  );
+}
+
+/** The calls that failed before the one that counts. */
+function Attempts({ attempts, turn }: { attempts: NonNullable<Turn['attempts']>; turn: number }) {
+  return (
+    <ul className={classes.attempts} aria-label={`Attempts at turn ${turn}`}>
+      {attempts.map(({ number, error, waitMs, retryAfter }) => (
+        <li key={number}>
+          Attempt {number}: {error ?? 'answered'}
+          {waitMs !== null && `; waited ${duration(waitMs)}`}
+          {retryAfter !== null && ` (it asked for ${retryAfter} s)`}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -15,6 +15,9 @@ function turn(number: number, messageCount: number, results: object[] = []): Tur
     messageCount,
     latencyMs: 5,
     tokensUsage: null,
+    firstTokenMs: null,
+    attempts: null,
+    metadata: null,
     evaluatorResults: results as Turn['evaluatorResults'],
   };
 }

@@ -1,0 +1,108 @@
+"""Request templates: ``{{name}}`` from the call and the case, ``${NAME}`` from the environment, in one pass.
+
+What is filled in is never looked at again: a user who writes a placeholder sends that text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ..base.paths import MISSING, lookup, texts_in
+from ..base.placeholders import names_in, only_placeholder, written
+from ..base.problems import Problem, ProblemList
+from ..base.references import resolve
+from .contract import ConnectorContext, ConnectorError
+
+Fill = Callable[[ConnectorContext[Any]], Any]
+
+_PART = re.compile(r"\{\{([^{}]*)\}\}|\$\{[^{}]*\}")
+_NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
+
+
+def _message(ctx: ConnectorContext[Any]) -> str:
+    both = (ctx.new_messages, ctx.messages)
+    last = next((m for messages in both for m in reversed(messages) if m.role == "user"), None)
+    return last.text if last else ""
+
+
+PLACEHOLDERS: Mapping[str, Fill] = {
+    "message": _message,
+    "messages": lambda ctx: [message.to_json() for message in ctx.messages],
+    "newMessages": lambda ctx: [message.to_json() for message in ctx.new_messages],
+    "threadId": lambda ctx: ctx.run.thread_id,
+    "sessionId": lambda ctx: ctx.run.session_id,
+    "runId": lambda ctx: ctx.run.id,
+    "turn": lambda ctx: ctx.run.turn,
+}
+
+
+def compile_template(template: Any) -> Fill:
+    """A function that fills the template in; ``ValueError`` names a placeholder that can be none."""
+    return _compile(template) or (lambda _: template)
+
+
+def check_template(config: object, values: Mapping[str, Any]) -> None:
+    """Refuse a connector's config whose template needs a value that a case does not have."""
+    template: Any = getattr(config, "request_template", None)
+    ProblemList(
+        Problem(_unknown(name, values), ("config", "requestTemplate", *path))
+        for path, text in texts_in(template)
+        for name in names_in(text)
+        if name not in PLACEHOLDERS and lookup(values, name) is MISSING
+    ).check()
+
+
+def _unknown(name: str, values: Mapping[str, Any]) -> str:
+    case = ", ".join(sorted(values)) or "none"
+    known = f"known are {', '.join(PLACEHOLDERS)}, and of the case: {case}"
+    return f"{{{{{name}}}}} in the request template has no value; {known}"
+
+
+def _compile(part: Any) -> Fill | None:
+    """The filler of a part, or nothing where there is nothing to fill in."""
+    if isinstance(part, str):
+        return _compile_text(part)
+    if isinstance(part, dict):
+        fields = {key: (item, _compile(item)) for key, item in cast(dict[str, Any], part).items()}
+        if not any(fill for _, fill in fields.values()):
+            return None
+        return lambda ctx: {key: fill(ctx) if fill else item for key, (item, fill) in fields.items()}
+    if isinstance(part, list):
+        items = [(item, _compile(item)) for item in cast(list[Any], part)]
+        if not any(fill for _, fill in items):
+            return None
+        return lambda ctx: [fill(ctx) if fill else item for item, fill in items]
+    return None
+
+
+def _compile_text(text: str) -> Fill | None:
+    if _PART.search(text) is None:
+        return None
+    for name in names_in(text):
+        if not _NAME.fullmatch(name):
+            known = f"known are {', '.join(PLACEHOLDERS)} and the values of a case"
+            raise ValueError(f"{{{{{name}}}}} is not known here; {known}")
+    if name := only_placeholder(text):
+        return PLACEHOLDERS.get(name) or (lambda ctx: _case_value(name, ctx))
+    return lambda ctx: _PART.sub(lambda part: _filled(part, ctx), text)
+
+
+def _filled(part: re.Match[str], ctx: ConnectorContext[Any]) -> str:
+    if part[1] is None:
+        try:
+            return resolve(part[0], "the request template")
+        except ValueError as error:
+            raise ConnectorError(str(error)) from None
+    name = part[1].strip()
+    builtin = PLACEHOLDERS.get(name)
+    value = _case_value(name, ctx) if builtin is None else builtin(ctx)
+    return "" if value is None else written(value)
+
+
+def _case_value(name: str, ctx: ConnectorContext[Any]) -> Any:
+    value = lookup(ctx.run.case_values, name)
+    if value is MISSING:
+        raise ConnectorError(_unknown(name, ctx.run.case_values))
+    return value
