@@ -52,10 +52,7 @@ class ConversationJudge:
         if fault is None and final:
             last.results = [*last.results, *await run_turn(final, facts, models_after_failure=True)]
         verdict = conclude(entries, self.findings, facts.criteria)
-        if fault is None:
-            return verdict
-        asserted = any(entry.kind == "assertion" for entry in entries)
-        return _broken_off(verdict, *fault).model_copy(update={"asserted": asserted})
+        return verdict if fault is None else _broken_off(verdict, *fault)
 
     async def result(
         self,

@@ -20,7 +20,7 @@ from .running import run_turn
 Turns = Sequence[Sequence[Finding]]
 
 ALL_PASSED = "All evaluators passed"
-NO_ASSERTIONS = "No assertions"
+NOTHING_ASSERTED = "No assertion held or failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def score_on_scale(finding: Finding, criterion: EvaluationCriteria | None) -> Sc
 
 def _verdict(counted: Sequence[Finding]) -> Verdict:
     if not counted:
-        return Verdict(outcome="pass", reason=NO_ASSERTIONS, asserted=False)
+        return Verdict(outcome="unasserted", reason=NOTHING_ASSERTED)
     failures = [r for r in counted if r.failed]
     if failures:
         # What had not held yet failed only when the conversation was over: what ended it comes first.

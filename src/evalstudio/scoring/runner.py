@@ -35,8 +35,7 @@ class AggregatedEvaluationResult:
     results: list[CriterionResult]
     timestamp: int
     input_snapshot: Any
-    outcome: Outcome = "pass"
-    success: bool = True
+    outcome: Outcome = "unasserted"
     agent_id: str | None = None
     session_id: str | None = None
     evaluation_config_snapshot: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -45,6 +44,10 @@ class AggregatedEvaluationResult:
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     criterion_scores: dict[str, float] = field(default_factory=dict[str, float])
     coverage: Coverage = field(default_factory=Coverage)
+
+    @property
+    def success(self) -> bool:
+        return self.outcome == "pass"
 
     def to_json(self) -> dict[str, Any]:
         snapshot = self.input_snapshot
@@ -140,7 +143,6 @@ class EvaluationRunner:
             timestamp=int(time.time() * 1000),
             input_snapshot=None,
             outcome=verdict.outcome,
-            success=verdict.success,
             run_errors=[f"{f.name}: {f.error}" for f in errors if criterion_of(f, declared) is None],
             metrics=verdict.metrics,
             criterion_scores=verdict.criterion_scores,

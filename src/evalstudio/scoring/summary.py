@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
+
+from ..evaluators.results import Outcome
 
 BINS = 10
 
@@ -44,7 +46,7 @@ class DatasetSummary:
     bad: int = 0
     unsampled: int = 0
     resumed: int = 0
-    outcomes: dict[str, int] = field(default_factory=lambda: {"pass": 0, "fail": 0, "error": 0})
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(get_args(Outcome), 0))
     overall: Distribution = field(default_factory=Distribution)
     criteria: dict[str, Distribution] = field(default_factory=dict[str, Distribution])
     metrics: dict[str, Distribution] = field(default_factory=dict[str, Distribution])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator, with_config
 from pydantic.alias_generators import to_camel
@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from ...evaluators.criteria import EvaluationCriteria
 from ...evaluators.records import EvaluationInput
+from ...evaluators.results import Outcome
 from ...project.entities import Moment
 from ...scoring.config import Names
 from .base import Identity, Shape, Text
@@ -72,7 +73,7 @@ class EvaluationResultJson(TypedDict):
     createdAt: NotRequired[str]
     overallScore: float | None
     success: bool
-    outcome: Literal["pass", "fail", "error"]
+    outcome: Outcome
     results: list[CriterionResultJson]
     criterionScores: dict[str, float]
     metrics: dict[str, float]
@@ -93,7 +94,7 @@ class EvaluationSummary(Shape):
     created_at: Moment
     agent_id: str | None
     session_id: str | None
-    outcome: Literal["pass", "fail", "error"] | None
+    outcome: Outcome | None
     overall_score: float | None
 
 
