@@ -56,11 +56,11 @@ async def test_one_opinion_needs_no_list() -> None:
     assert result.criterion_scores == {"safe": 1.0}
 
 
-async def test_a_record_without_feedback_is_merely_not_covered() -> None:
+async def test_a_record_without_feedback_is_not_covered_and_not_a_pass() -> None:
     result = await score({"type": "human", "sourceField": "metadata.feedback"})
     assert result.results == []
     assert result.coverage.missing == ["helpful", "safe"]
-    assert result.success
+    assert (result.outcome, result.success) == ("unasserted", False)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_feedback_that_cannot_be_read_is_an_error_that_says_why(feedback: 
     assert result.coverage.errors == 1
 
 
-async def test_a_score_off_the_scale_is_left_out_and_an_unknown_criterion_shown() -> None:
+async def test_a_score_off_the_scale_or_on_an_unknown_criterion_is_an_error() -> None:
     result = await score(
         {"type": "human", "criterionName": "helpful", "score": 9},
         {"type": "human", "criterionName": "tone", "score": 1},
@@ -92,7 +92,8 @@ async def test_a_score_off_the_scale_is_left_out_and_an_unknown_criterion_shown(
     assert result.overall_score is None
     assert result.coverage.excluded[0]["criterionName"] == "helpful"
     assert result.coverage.unknown == ["tone"]
-    assert result.success
+    assert result.outcome == "error"
+    assert all(one.error for one in result.results)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def eval_run(
     as_json: JsonOption = False,
     server: ServerOption = None,
 ) -> None:
-    """Run an eval. Exit code: 0 passed, 1 something failed, 3 not decided: errors, or nothing was asserted."""
+    """Run an eval. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted)."""
     from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
 

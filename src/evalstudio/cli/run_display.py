@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.text import percent
 from .output import print_table, printable
 
 if TYPE_CHECKING:
@@ -246,4 +247,5 @@ def _beside(summary: ExecutionSummary) -> str:
 def rate_text(rate: Rate) -> str:
     if rate.rate is None:
         return "- (0 runs)"
-    return f"{rate.rate:.0%} ({rate.passed} of {rate.of}, 95% interval {rate.low:.0%}–{rate.high:.0%})"
+    interval = f"{percent(rate.low)}–{percent(rate.high)}"
+    return f"{percent(rate.rate)} ({rate.passed} of {rate.of}, 95% interval {interval})"

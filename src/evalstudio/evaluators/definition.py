@@ -125,6 +125,12 @@ class Entry:
     def kind(self) -> Kind:
         return self.definition.kind
 
+    @property
+    def threshold(self) -> float | None:
+        """The least value that holds, where the config sets one."""
+        threshold = getattr(self.config, "threshold", None)
+        return float(threshold) if isinstance(threshold, int | float) else None
+
 
 def with_keys(entries: list[Entry]) -> list[Entry]:
     """Give every entry its own key: its name, else its type, else ``type#2`` and so on."""

@@ -70,7 +70,7 @@ class Finding:
         if self.error is not None:
             return "error"
         if self.kind == "metric":
-            return "measured"
+            return "missing" if self.missing else "measured"
         if self.skipped:
             return "skipped"
         return "pending" if self.pending else "pass" if self.success else "fail"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
+from ...evaluators.contract import Kind
 from ...evaluators.criteria import EvaluationCriteria
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
@@ -66,6 +67,21 @@ class CriterionResultJson(TypedDict):
 
 
 @with_config(ConfigDict(extra="allow"))
+class EvaluatorResultJson(TypedDict):
+    """What one evaluator came to; ``success`` is null where it could not have failed."""
+
+    name: str
+    type: str
+    kind: Kind
+    outcome: Literal["pass", "fail", "error", "skipped", "measured", "missing"]
+    success: bool | None
+    value: float | None
+    threshold: float | None
+    criterionName: NotRequired[str]
+    reason: NotRequired[str]
+
+
+@with_config(ConfigDict(extra="allow"))
 class EvaluationResultJson(TypedDict):
     """What a recorded response came to."""
 
@@ -74,6 +90,8 @@ class EvaluationResultJson(TypedDict):
     overallScore: float | None
     success: bool
     outcome: Outcome
+    reason: NotRequired[str]
+    evaluatorResults: NotRequired[list[EvaluatorResultJson]]
     results: list[CriterionResultJson]
     criterionScores: dict[str, float]
     metrics: dict[str, float]
