@@ -158,6 +158,20 @@ def _line(
         "overallScore": overall,
         "success": success,
         "outcome": "pass" if success else "fail",
+        "reason": "All evaluators passed" if success else "failed",
+        "evaluatorResults": [
+            {
+                "name": kind,
+                "type": kind,
+                "kind": "assertion",
+                "outcome": "pass" if value >= 0.5 else "fail",
+                "success": value >= 0.5,
+                "value": value,
+                "threshold": 0.5,
+                "criterionName": name,
+            }
+            for (name, value), (_, _, _, kind, _) in zip(scores.items(), results, strict=True)
+        ],
         "results": [
             {"criterionName": n, "score": s, "reasoning": r, "evaluatorType": t, "metadata": m}
             for n, s, r, t, m in results

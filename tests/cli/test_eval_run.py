@@ -54,6 +54,37 @@ def test_the_exit_code_says_what_it_came_to(
     assert "Traceback" not in done.err
 
 
+def measured(name: str) -> dict[str, Any]:
+    """A scenario with metrics only."""
+    return scripted(name, "x") | {"evaluators": [{"type": "response-length"}]}
+
+
+def test_nothing_asserted_is_not_decided_and_in_no_rate(run: Run, tmp_path: Path) -> None:
+    folder = applied(tmp_path, [measured("a"), measured("b")])
+    done = run(folder, "eval", "run")
+    assert done.code == 3
+    assert "2 runs: 0 passed, 0 failed, 0 errored, 2 unasserted" in done.out
+    assert "pass rate: - (0 runs)" in done.out
+    assert "Not decided: nothing was asserted" in done.err
+    shown = run(folder, "execution", "show", "last")
+    assert "unasserted" in shown.out
+    listed = json.loads(run(folder, "run", "list", "--outcome", "unasserted", "--json").out)
+    assert [one["result"]["outcome"] for one in listed["items"]] == ["unasserted", "unasserted"]
+    assert [one["result"]["success"] for one in listed["items"]] == [False, False]
+    assert "agent: unasserted" in run(folder, "run", "show", listed["items"][1]["id"]).out
+    assert "2 unasserted" in run(folder, "status").out
+    assert "nothing failed or errored" in run(folder, "eval", "run", "--last-failed").err
+
+
+def test_unasserted_runs_beside_passing_ones_change_no_rate(run: Run, tmp_path: Path) -> None:
+    folder = applied(tmp_path, [scripted("a", "x"), measured("b")])
+    done = run(folder, "eval", "run", "--repeat", "2")
+    assert done.code == 0
+    assert "4 runs: 2 passed, 0 failed, 0 errored, 2 unasserted" in done.out
+    assert "pass rate: 100% (2 of 2" in done.out
+    assert "0 of 0 pass, 2 unasserted" in done.out
+
+
 def test_json_is_plain_and_complete(run: Run, tmp_path: Path) -> None:
     folder = applied(tmp_path, [scripted("a", "x"), scripted("b", "break")])
     done = run(folder, "eval", "run", "--json", "--repeat", "2", "--label", "branch=main")

@@ -68,7 +68,7 @@ def test_only_what_failed_is_run_again(there: Typed) -> None:
     assert "2 runs: 0 passed, 1 failed, 1 errored" in out
     there("eval", "run", "--only", "Greets")
     err = there("eval", "run", "--last-failed", code=2).err
-    assert "everything passed in the last execution" in err
+    assert "nothing failed or errored in the last execution" in err
 
 
 def test_errored_runs_are_retried_there(there: Typed) -> None:

@@ -90,7 +90,7 @@ def test_errors_and_missing_scores_are_shown_and_counted(
         ({"failUnder": 1}, ["--fail-under", "0.1"], 0),
         ({"thresholds": {"ok": 1}}, [], 0),
         ({"thresholds": {"close": 0.99}}, [], 1),
-        ({"thresholds": {"unscored": 0}, "criteria": [{"name": "unscored"}]}, [], 1),
+        ({"thresholds": {"unscored": 0}, "criteria": [*PLAN["criteria"], {"name": "unscored"}]}, [], 1),
     ],
 )
 def test_scores_below_the_bar_end_with_1(
@@ -241,3 +241,153 @@ def test_nothing_is_shown_where_nobody_looks(folder: Folder) -> None:
 def test_json_on_a_terminal_is_not_disturbed_by_a_bar(folder: Folder) -> None:
     slow_folder(folder)
     assert on_a_terminal(folder, "--json", "--limit", "40") == ""
+
+
+# -- what every evaluator came to
+
+NO_CRITERIA = {
+    "evaluators": [
+        {"type": "regex", "name": "greets", "config": {"pattern": "hello"}},
+        {"type": "lexical-similarity", "config": {"threshold": 0.9}},
+        {"type": "response-length"},
+        {"type": "token-usage"},
+    ]
+}
+THREE = [
+    {"id": "a", "response": "hello there", "groundTruth": "hello there"},
+    {"id": "b", "response": "hello", "groundTruth": "good evening"},
+    {"id": "c", "response": "no"},
+]
+
+
+def test_each_line_says_what_every_evaluator_came_to(folder: Folder) -> None:
+    folder.plan(NO_CRITERIA)
+    folder.score(folder.dataset(THREE))
+    first, second, third = folder.results()
+    rows = {row["name"]: row for row in second["evaluatorResults"]}
+    assert rows["greets"] == {
+        "name": "greets",
+        "type": "regex",
+        "kind": "assertion",
+        "outcome": "pass",
+        "success": True,
+        "value": 1.0,
+        "threshold": None,
+    }
+    assert (rows["lexical-similarity"]["outcome"], rows["lexical-similarity"]["threshold"]) == ("fail", 0.9)
+    assert (rows["response-length"]["outcome"], rows["response-length"]["success"]) == ("measured", None)
+    assert (rows["token-usage"]["outcome"], rows["token-usage"]["value"]) == ("missing", None)
+    assert [row["outcome"] for row in third["evaluatorResults"]] == ["fail", "error", "measured", "missing"]
+    assert [one["outcome"] for one in (first, second, third)] == ["pass", "fail", "fail"]
+    assert "similarity" in second["reason"]
+
+
+def test_the_summary_has_a_table_of_evaluators_without_any_criteria(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.plan(NO_CRITERIA)
+    folder.dataset(THREE)
+    said = score(folder, capsys)
+    table = [line.split() for line in said.out.splitlines()]
+    assert ["greets", "2", "1", "0", "0", "0.6667"] in table
+    assert next(line[:5] for line in table if line[:1] == ["lexical-similarity"]) == [
+        "lexical-similarity",
+        "1",
+        "1",
+        "1",
+        "0",
+    ]
+    assert ["token-usage", "0", "3", "0", "-"] in table
+    summary = json.loads(score(folder, capsys, "--json").out)
+    assert summary["evaluators"]["greets"] == {
+        "kind": "assertion",
+        "pass": 2,
+        "fail": 1,
+        "error": 0,
+        "skipped": 0,
+        "mean": pytest.approx(2 / 3),
+        "n": 3,
+    }
+    assert summary["evaluators"]["token-usage"]["missing"] == 3
+
+
+def test_workers_add_up_to_the_same_table(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.plan(NO_CRITERIA)
+    folder.dataset(THREE * 2)
+    alone = json.loads(score(folder, capsys, "--json").out)
+    shared = json.loads(score(folder, capsys, "--json", "--workers", "2").out)
+    assert shared == alone
+    assert alone["duplicateIds"] == 3
+
+
+# -- what is not decided
+
+
+def test_metrics_alone_are_not_decided(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.plan({"evaluators": [{"type": "response-length"}]})
+    folder.dataset(THREE)
+    said = score(folder, capsys)
+    assert said.code == 3
+    assert "(0 pass, 0 fail, 0 error, 3 unasserted)" in said.out
+    assert "Not decided: nothing was asserted" in said.err
+
+
+def test_a_threshold_is_something_to_hold_metrics_against(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    length = {"name": "brief", "scale": "numeric", "range": [0, 20]}
+    folder.plan(
+        {
+            "criteria": [length],
+            "evaluators": [{"type": "response-length", "name": "brief"}],
+            "thresholds": {"brief": 0.1},
+        }
+    )
+    folder.dataset(THREE)
+    assert score(folder, capsys).code == 0
+    assert score(folder, capsys, "--fail-under", "0.9").code == 1
+
+
+def test_errors_everywhere_are_not_decided(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.plan({"evaluators": [{"type": "lexical-similarity"}]})
+    folder.dataset([{"response": "x"}])
+    said = score(folder, capsys)
+    assert said.code == 3
+    assert "no record passed or failed" in said.err
+
+
+def test_an_empty_sample_is_not_decided(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.dataset(THREE)
+    said = score(folder, capsys, "--sample", "0.0001%")
+    assert said.code == 3
+    assert "nothing was scored" in said.err
+
+
+def test_the_same_id_twice_is_told(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.dataset([*THREE, THREE[0]])
+    said = score(folder, capsys)
+    assert '1 records have the id of an earlier one: "a" (line 4)' in said.out
+
+
+def test_coverage_is_never_rounded_up_to_all(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": n, "response": "same", "groundTruth": "same"} for n in range(999)]
+    folder.dataset([*rows, {"id": "odd", "response": "same"}])
+    said = score(folder, capsys)
+    close = next(line for line in said.out.splitlines() if line.startswith("close"))
+    assert "99.9%" in close
+
+
+def test_a_misspelled_criterion_is_refused_with_its_line(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = {"criterionName": "clsoe", "type": "length", "min": 3}
+    plan = {**PLAN, "evaluators": [{"type": "rule-based", "config": {"rules": [rule]}}]}
+    folder.plan(json.dumps(plan, indent=1))
+    folder.dataset(THREE)
+    said = score(folder, capsys)
+    assert said.code == 2
+    assert (
+        'evaluators[0].config.rules[0].criterionName: "clsoe" is not among the plan\'s criteria' in said.err
+    )
+    assert "did you mean close?" in said.err
+    assert "plan.json:" in said.err

@@ -145,12 +145,12 @@ class TestConcluding:
             (E, ["error", "pass"], "pass"),
             (E, ["error", "fail"], "error"),
             (E, ["fail", "fail"], "fail"),
-            (E, ["skip", "skip"], "pass"),
+            (E, ["skip", "skip"], "unasserted"),
             (E, ["skip", "fail"], "fail"),
             (E, ["skip", "error"], "error"),
             (F, ["error"], "error"),
             (F, ["fail"], "fail"),
-            (F, ["skip"], "pass"),
+            (F, ["skip"], "unasserted"),
             (A, ["skip", "pass"], "pass"),
         ],
     )
@@ -165,10 +165,10 @@ class TestConcluding:
         verdict = conclude([A, F], [[result(A, "error")], [result(F, "fail")]])
         assert (verdict.outcome, verdict.fault) == ("fail", None)
 
-    def test_only_metrics_pass_without_being_counted(self) -> None:
+    def test_metrics_alone_assert_nothing(self) -> None:
         metric = entry("m", kind="metric")
         verdict = conclude([metric], [[result(metric, "pass", value=3.0)]])
-        assert (verdict.outcome, verdict.reason, verdict.asserted) == ("pass", "No assertions", False)
+        assert (verdict.outcome, verdict.reason) == ("unasserted", "No assertion held or failed")
 
     @pytest.mark.parametrize(("how", "total"), [("last", 2.0), ("sum", 9.0), ("mean", 3.0), ("max", 4.0)])
     def test_metrics_are_reduced_over_the_turns(self, how: str, total: float) -> None:
@@ -214,7 +214,6 @@ class TestConcluding:
             "score": 0.5,
             "overallScore": None,
             "reason": "All evaluators passed",
-            "asserted": True,
         }
 
 
@@ -265,7 +264,8 @@ def test_a_passing_assertion_never_turns_a_pass_into_a_fail(conversation: Any, g
     entries, turns = conversation
     extra = entry("extra", gate)
     added = [[*turn, result(extra, "pass", n)] for n, turn in enumerate(turns, 1)]
-    assert conclude([*entries, extra], added).outcome == conclude(entries, turns).outcome
+    before = conclude(entries, turns).outcome
+    assert conclude([*entries, extra], added).outcome == ("pass" if before == "unasserted" else before)
 
 
 @given(conversations(), st.sampled_from(["pass", "error"]))
@@ -295,6 +295,10 @@ def test_an_error_needs_something_that_errored_and_a_failure_something_that_fail
         assert verdict.score is None
     if verdict.outcome == "fail":
         assert any(r.failed for r in seen)
+    if verdict.outcome == "pass":
+        assert any(r.holds for r in seen)
+    if verdict.outcome == "unasserted":
+        assert all(r.skipped for r in seen)
     if verdict.score is not None:
         assert 0 <= verdict.score <= 1
 

@@ -56,11 +56,11 @@ async def test_one_opinion_needs_no_list() -> None:
     assert result.criterion_scores == {"safe": 1.0}
 
 
-async def test_a_record_without_feedback_is_merely_not_covered() -> None:
+async def test_a_record_without_feedback_is_not_covered_and_not_a_pass() -> None:
     result = await score({"type": "human", "sourceField": "metadata.feedback"})
-    assert result.results == []
+    assert [one.skipped for one in result.results] == [True]
     assert result.coverage.missing == ["helpful", "safe"]
-    assert result.success
+    assert (result.outcome, result.success) == ("unasserted", False)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,8 @@ async def test_yes_and_no_may_be_written_as_words(word: str, holds: bool) -> Non
 @pytest.mark.parametrize("cell", ["", "  ", "[]", None])
 async def test_an_empty_cell_is_no_feedback(cell: Any) -> None:
     result = await score({"type": "human", "sourceField": "metadata.feedback"}, metadata={"feedback": cell})
-    assert (result.results, result.coverage.missing) == ([], ["helpful", "safe"])
+    assert [one.skipped for one in result.results] == [True]
+    assert (result.outcome, result.coverage.missing) == ("unasserted", ["helpful", "safe"])
 
 
 @pytest.mark.parametrize(

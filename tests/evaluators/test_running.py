@@ -218,7 +218,7 @@ async def test_what_goes_wrong_is_an_error_of_that_evaluator_alone(function: Any
 async def test_an_errored_metric_has_success_and_no_value() -> None:
     broken = define(raises, kind="metric")
     verdict = await run_evaluators([broken.use()], context("x").facts)
-    assert verdict.outcome == "pass"
+    assert verdict.outcome == "unasserted"
     assert verdict.metrics == {}
     (result,) = verdict.evaluator_results
     assert result.success
@@ -367,7 +367,6 @@ async def test_a_skip_is_kept_and_neither_holds_nor_fails() -> None:
         return EvaluationResult.skip("not now")
 
     verdict = await run_evaluators([define(skips).use()], context("x").facts)
-    assert verdict.outcome == "pass"
-    assert verdict.reason == "No assertions"
-    assert not verdict.asserted
+    assert (verdict.outcome, verdict.success) == ("unasserted", False)
+    assert verdict.reason == "No assertion held or failed"
     assert verdict.evaluator_results[0].skipped

@@ -137,13 +137,13 @@ class TestTheReason:
         turns = [[result(A, "skip", turn)] for turn in (1, 2, 3)]
         verdict = conclude([A], turns)
         assert [one.turn for one in verdict.evaluator_results] == [3]
-        assert (verdict.outcome, verdict.asserted, verdict.score) == ("pass", False, None)
+        assert (verdict.outcome, verdict.score) == ("unasserted", None)
 
     def test_a_skip_beside_a_success_is_not_what_counts(self) -> None:
         turns = [[result(A, "skip", 1)], [result(A, "pass", 2)], [result(A, "skip", 3)]]
         verdict = conclude([A], turns)
         assert [one.turn for one in verdict.evaluator_results] == [2]
-        assert verdict.asserted
+        assert verdict.outcome == "pass"
 
 
 class TestSeveralRules:

@@ -49,7 +49,7 @@ class TestRates:
 
     def test_runs_that_asserted_nothing_or_were_cancelled_are_in_no_rate(self) -> None:
         scored, attempted = rates_of(
-            Counts(total=20, passed=7, unasserted=2, failed=3, errored=4, cancelled=5, queued=1)
+            Counts(total=20, passed=5, unasserted=2, failed=3, errored=4, cancelled=5, queued=1)
         )
         assert (scored.passed, scored.of) == (5, 8)
         assert (attempted.passed, attempted.of) == (5, 12)
@@ -71,16 +71,16 @@ def finished(**more: Any) -> RunSummary:
 
 class TestOneRun:
     def test_it_is_a_group_with_all_it_came_to(self) -> None:
-        verdict = Verdict(outcome="error", fault="agent", asserted=False)
+        verdict = Verdict(outcome="error", fault="agent")
         group = group_of(finished(status="error", result=verdict, latency_ms=20.5, total_tokens=7))
         assert (group.execution_id, group.status, group.runs) == ("x", "error", 1)
-        assert (group.outcome, group.fault, group.asserted) == ("error", "agent", False)
+        assert (group.outcome, group.fault) == ("error", "agent")
         assert (group.max_latency_ms, group.tokens, group.runs_with_tokens) == (20.5, 7, 1)
         assert group.subject == WHOLE
 
     def test_before_its_end_it_has_no_outcome(self) -> None:
         group = group_of(finished(status="running"))
-        assert (group.status, group.outcome, group.fault, group.asserted) == ("running", None, None, True)
+        assert (group.status, group.outcome, group.fault) == ("running", None, None)
         assert (group.max_latency_ms, group.tokens, group.runs_with_tokens) == (None, None, 0)
 
     def test_tokens_of_nought_were_counted(self) -> None:
@@ -94,7 +94,7 @@ class TestSummaries:
             run("fail", subject=WHOLE, max_latency_ms=9.0),
             run("error", "b", runs=2),
             run("error", "b", fault="judge"),
-            run("pass", "c", asserted=False),
+            run("unasserted", "c"),
         ]
         parts = {
             "label": "Booking · one · Ada · Agent",
@@ -122,14 +122,12 @@ class TestSummaries:
 
     def test_runs_are_counted_by_group(self) -> None:
         runs = [
-            run("pass", runs=2, asserted=False),
-            run("fail", runs=3, asserted=False),
-            run("error", runs=4, asserted=False),
-            run(None, runs=5, asserted=False),
+            run("unasserted", runs=2),
+            run("fail", runs=3),
+            run("error", runs=4),
+            run(None, runs=5),
         ]
-        assert summarize(runs).counts == Counts(
-            total=14, passed=2, failed=3, errored=4, cancelled=5, unasserted=2
-        )
+        assert summarize(runs).counts == Counts(total=14, failed=3, errored=4, cancelled=5, unasserted=2)
 
     def test_by_itself_an_agents_error_is_no_failure(self) -> None:
         assert summarize([run("error", fault="agent")]).counts.failed == 0

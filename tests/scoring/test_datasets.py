@@ -98,7 +98,6 @@ BROKEN: dict[str, tuple[str, bytes, int, str, int, int]] = {
         1,
     ),
     "latin-1 CSV": ("d.csv", b"id,response\na,hello\nb,Gr\xfc\xdfe\nc,fine\n", 3, "is not UTF-8 text", 1, 2),
-    "no response in a row": ("d.csv", b"id,response\na,hello\nb,\n", 3, 'has no "response" field', 1, 1),
     "a stray quote": ("d.csv", b'id,response\na,hello\nb,"x"y\nc,fine\n', 3, "is not valid CSV", 1, 2),
     "an open quote": (
         "d.csv",
@@ -406,3 +405,26 @@ def test_a_pipe_is_a_dataset_too(folder: Folder, lead: bytes) -> None:
         check=True,
     )
     assert json.loads(said.stdout)["records"] == 3
+
+
+def test_an_empty_cell_is_an_empty_answer_as_in_json_lines(folder: Folder) -> None:
+    folder.plan({"evaluators": [{"type": "regex", "config": {"pattern": "refund"}}]})
+    folder.score(folder.dataset("id,response\na,a refund\nb,\n", "d.csv"))
+    from_csv = [(one["recordId"], one["outcome"]) for one in folder.results()]
+    folder.score(folder.dataset([{"id": "a", "response": "a refund"}, {"id": "b", "response": ""}]))
+    assert [(one["recordId"], one["outcome"]) for one in folder.results()] == from_csv
+    assert from_csv == [("a", "pass"), ("b", "fail")]
+
+
+def test_an_empty_cell_of_another_name_is_an_empty_answer_too(folder: Folder) -> None:
+    plan = {"evaluators": [{"type": "regex", "config": {"pattern": "x"}}], "fields": {"response": "answer"}}
+    folder.plan(plan)
+    summary = folder.score(folder.dataset("id,answer,groundTruth\na,,\n", "d.csv"))
+    assert summary.outcomes["fail"] == 1
+
+
+def test_a_missing_column_is_an_error(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = folder.dataset("id,reply\na,hello\n", "d.csv")
+    said = command(capsys, "score", dataset, "-c", folder.path / "plan.json")
+    assert said.code == 2
+    assert 'd.csv:2: has no "response" field to score' in said.err

@@ -209,7 +209,7 @@ def test_resuming_what_was_never_begun_begins(folder: Folder) -> None:
 # -- what may change in between
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "another criterion": ({"criteria": [{"name": "ok"}]}, {}, "plan"),
+    "another criterion": ({"criteria": [*PLAN["criteria"], {"name": "more"}]}, {}, "plan"),
     "another evaluator": ({"evaluators": PLAN["evaluators"][:1]}, {}, "plan"),
     "another mapping": ({"fields": {"prompt": "x"}}, {}, "plan"),
     "another model": ({"llmSettings": {"models": {"evaluation": "big"}}}, {}, "plan"),

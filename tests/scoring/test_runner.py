@@ -219,7 +219,7 @@ async def test_a_class_sees_the_record_and_the_criteria() -> None:
 
     result = await score(Looks())
     assert seen == [("Hello there", "Hello there", "Hi?", ["ok"])]
-    assert result.results == []
+    assert [one.skipped for one in result.results] == [True]
     assert result.coverage.missing == ["ok"]
 
 
@@ -245,7 +245,7 @@ async def test_results_may_be_dicts_in_either_spelling() -> None:
         ([{"criterionName": "ok", "score": [1, 2]}], "score is a list"),
         ([{"criterionName": "ok", "score": 1, "error": {"code": 3}}], "error is a dict"),
         ([EvaluationResult(True, reason=5)], "reason is a int"),  # pyright: ignore[reportArgumentType]
-        ([EvaluationResult(True, metadata=None)], "metadata is a NoneType"),  # pyright: ignore[reportArgumentType]
+        ([EvaluationResult(True, metadata=None)], "metadata is nothing"),  # pyright: ignore[reportArgumentType]
         ([EvaluationResult(True, criterion_name=["ok"])], "criterion_name is a list"),  # pyright: ignore[reportArgumentType]
     ],
 )
@@ -259,11 +259,14 @@ async def test_nonsense_from_a_class_is_its_own_error_and_nobody_elses(answer: A
     assert result.coverage.errors == 1
 
 
-async def test_a_score_on_an_undeclared_criterion_is_shown_as_unknown() -> None:
+async def test_a_score_on_an_undeclared_criterion_is_an_error_and_shown_as_unknown() -> None:
     result = await score(class_style([{"criterionName": "tone", "score": 4}]), LENGTH)
-    assert result.results[0].to_json() == {"criterionName": "tone", "score": 4, "evaluatorType": "fixed"}
+    assert result.results[0].criterion_name == "tone"
+    assert result.results[0].error is not None
+    assert 'no criterion is named "tone"' in result.results[0].error
     assert result.coverage.unknown == ["tone"]
     assert result.overall_score == 1.0
+    assert result.outcome == "error"
 
 
 async def test_a_score_too_large_for_any_float_is_left_out_and_counted() -> None:
@@ -272,6 +275,8 @@ async def test_a_score_too_large_for_any_float_is_left_out_and_counted() -> None
     )
     assert result.overall_score is None
     assert result.coverage.excluded[0]["reason"] == "not a finite number"
+    assert result.outcome == "error"
+    assert "not a finite number" in result.reason
 
 
 # -- concurrency, timeouts and errors
@@ -371,7 +376,7 @@ async def test_a_skip_is_neither_score_nor_failure_and_is_counted() -> None:
     assert result.coverage.missing == ["ok"]
     assert result.results[0].to_json()["skipped"] is True
     assert "score" not in result.results[0].to_json()
-    assert result.success
+    assert (result.outcome, result.success) == ("unasserted", False)
 
 
 async def test_an_unbounded_sum_needs_a_range() -> None:
@@ -383,6 +388,8 @@ async def test_an_unbounded_sum_needs_a_range() -> None:
     )
     assert bare.overall_score is None
     assert "range" in bare.coverage.excluded[0]["reason"]
+    assert (bare.outcome, ranged.outcome) == ("error", "unasserted")
+    assert 'could not score "mood"' in bare.reason
     assert ranged.overall_score == pytest.approx(1.0)
 
 
@@ -475,6 +482,8 @@ async def test_a_result_in_json_has_the_names_of_the_spec() -> None:
         "overallScore",
         "success",
         "outcome",
+        "reason",
+        "evaluatorResults",
         "results",
         "criterionScores",
         "metrics",

@@ -62,6 +62,8 @@ def statements() -> Any:
 def test_every_index_is_used_and_none_is_missing(tmp_path: Path, statements: list[Statement]) -> None:
     async def main() -> None:
         async with await open_store(StorageSettings(), tmp_path) as store:
+            # Migrations may read tables as they were.
+            statements.clear()
             await use_everything(store)
 
     asyncio.run(main())

@@ -422,7 +422,7 @@ class TestEndings:
         )
         row = await row_of(store, mine.lease.run_id)
         assert (row.status, row.outcome, row.fault) == ("completed", "fail", None)
-        assert (row.score, row.overall_score, row.asserted) == (0.25, 0.75, True)
+        assert (row.score, row.overall_score) == (0.25, 0.75)
         assert (row.reason, row.error, row.thread_id) == ("it came to fail", "no", "t-1")
         assert (row.latency_ms, row.total_tokens, row.turn_count) == (20.5, 7, 0)
         assert row.lease_until is None
@@ -442,7 +442,6 @@ class TestEndings:
             "fault": None,
             "score": 1.0,
             "reason": "it came to pass",
-            "asserted": True,
             "latencyMs": 20.5,
             "totalTokens": 7,
         }
@@ -451,35 +450,32 @@ class TestEndings:
             "fault": "agent",
             "score": None,
             "reason": "x" * 500,
-            "asserted": True,
             "latencyMs": None,
             "totalTokens": None,
         }
 
     @pytest.mark.parametrize(
-        ("outcome", "asserted", "count", "status"),
+        ("outcome", "count", "status"),
         [
-            ("pass", True, "passed", "completed"),
-            ("pass", False, "passed", "completed"),
-            ("fail", False, "failed", "completed"),
-            ("error", False, "errored", "error"),
+            ("pass", "passed", "completed"),
+            ("unasserted", "unasserted", "completed"),
+            ("fail", "failed", "completed"),
+            ("error", "errored", "error"),
         ],
     )
     async def test_each_outcome_has_its_count(
-        self, store: SqlStore, outcome: str, asserted: bool, count: str, status: str
+        self, store: SqlStore, outcome: str, count: str, status: str
     ) -> None:
         execution = await queued(store)
         (mine,) = await claimed(store)
-        verdict = ending(outcome).verdict.model_copy(update={"asserted": asserted})
-        await store.finish(mine.lease, RunEnding(verdict))
+        await store.finish(mine.lease, RunEnding(ending(outcome).verdict))
         counts = (await store.execution(execution.id)).counts
         assert getattr(counts, count) == 1
-        assert counts.passed + counts.failed + counts.errored == 1
-        assert counts.unasserted == int(outcome == "pass" and not asserted)
+        assert counts.passed + counts.failed + counts.errored + counts.unasserted == 1
         run = await store.run(mine.lease.run_id)
         assert run.status == status
         assert run.result is not None
-        assert run.result.asserted is asserted
+        assert run.result.outcome == outcome
 
     async def test_the_whole_verdict_is_kept_beside_the_output(self, store: SqlStore) -> None:
         await queued(store)

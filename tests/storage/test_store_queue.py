@@ -13,7 +13,7 @@ from evalstudio.evaluators.results import Turn
 from evalstudio.messages import Message
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
-from evalstudio.storage.contract import IdempotencyKey, Lease, RunEnding, Snapshot
+from evalstudio.storage.contract import IdempotencyKey, Lease, Snapshot
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
 
@@ -265,10 +265,11 @@ async def test_an_execution_without_runs_is_complete_at_once(store: SqlStore) ->
 async def test_a_run_with_nothing_to_hold_is_counted_apart(store: SqlStore) -> None:
     execution = await queued(store)
     (mine,) = await claimed(store)
-    verdict = ending().verdict.model_copy(update={"asserted": False})
-    await store.finish(mine.lease, RunEnding(verdict))
+    await store.finish(mine.lease, ending("unasserted"))
     counts = (await store.execution(execution.id)).counts
-    assert (counts.passed, counts.unasserted) == (1, 1)
+    assert (counts.passed, counts.unasserted, counts.standing) == (0, 1, "unasserted")
+    await store.delete_runs([mine.lease.run_id])
+    assert (await store.execution(execution.id)).counts.unasserted == 0
 
 
 async def test_steering_must_name_something_that_exists(store: SqlStore) -> None:

@@ -17,7 +17,7 @@ function page<const Path extends string>(path: Path, load: Page) {
 }
 
 /** What an execution page shows of its runs; kept in the address, so that it can be shared. */
-export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'flaky', 'waiting'] as const;
+export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'unasserted', 'flaky', 'waiting'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
 const execution = createRoute({

@@ -1,6 +1,8 @@
-"""Texts short enough to be shown."""
+"""Texts and shares as they are shown."""
 
 from __future__ import annotations
+
+import math
 
 
 def cut(text: str, most: int) -> str:
@@ -13,3 +15,13 @@ def excerpt(text: str, most: int = 80) -> str:
     # Blanks are folded, so a few times as much is looked at.
     line = " ".join(text[: most * 4].split())
     return cut(line, most) if len(text) <= most * 4 else line[: most - 1] + "…"
+
+
+def percent(share: float) -> str:
+    """A share in percent. Less than all is never shown as 100%, and more than nothing never as 0%."""
+    value = share * 100
+    if 99 < value < 100:
+        return f"{math.floor(value * 10) / 10:.1f}%"
+    if 0 < value < 1:
+        return f"{math.ceil(value * 10) / 10:.1f}%"
+    return f"{value:.0f}%"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..project.entities import Counts, Execution, StoredEval
     from ..storage.contract import Records
 
-EXIT_FAILED, EXIT_ERRORED, EXIT_INTERRUPTED = 1, 3, 130
+EXIT_FAILED, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 3, 130
 # How long a stopped command waits for the answer that says whether the execution was started.
 _LAST_ANSWER_SECONDS = 5.0
 
@@ -48,7 +48,7 @@ def eval_run(
     as_json: JsonOption = False,
     server: ServerOption = None,
 ) -> None:
-    """Run an eval. Exit code: 0 all passed, 1 something failed, 3 nothing failed but something errored."""
+    """Run an eval. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted)."""
     from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
 
@@ -211,13 +211,17 @@ async def report(
             advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
         warn(f"Stopped with {left} runs left; {advice}")
         return EXIT_INTERRUPTED
-    return exit_code(summary.counts) or (EXIT_ERRORED if missed else 0)
+    if summary.counts.unasserted == summary.counts.total:
+        warn("Not decided: nothing was asserted. Metrics only measure; add an evaluator that can fail.")
+    return exit_code(summary.counts) or (EXIT_UNDECIDED if missed else 0)
 
 
 def exit_code(counts: Counts) -> Literal[0, 1, 3]:
+    """Met, missed, or not decided: something errored, was not run, or nothing was asserted."""
     if counts.failed:
         return EXIT_FAILED
-    return EXIT_ERRORED if counts.passed < counts.total else 0
+    decided = counts.passed > 0 and counts.passed + counts.unasserted == counts.total
+    return 0 if decided else EXIT_UNDECIDED
 
 
 _LOOK_SECONDS = 0.3
@@ -241,6 +245,7 @@ async def follow(
         def show(now: Execution) -> None:
             counts = now.counts
             words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
+            words += f", {counts.unasserted} unasserted" if counts.unasserted else ""
             words += " (stopping)" if stop.is_set() else ""
             bar.update(task, completed=counts.finished, description=words)
 

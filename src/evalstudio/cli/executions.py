@@ -49,7 +49,7 @@ def _row(execution: Execution) -> tuple[str, ...]:
 def counts_text(execution: Execution) -> str:
     """The runs of an execution by where they stand, without what there is none of."""
     counts = execution.counts
-    words = ("passed", "failed", "errored", "cancelled", "running", "queued")
+    words = ("passed", "failed", "errored", "unasserted", "cancelled", "running", "queued")
     return ", ".join(f"{number} {word}" for word in words if (number := getattr(counts, word))) or "none"
 
 

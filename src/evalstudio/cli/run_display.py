@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.text import percent
 from .output import print_table, printable
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _STYLES = {
     "fail": "bold red",
     "error": "magenta",
     "pending": "dim",
+    "unasserted": "yellow",
     "skipped": "dim",
 }
 _LONGEST_ARGUMENTS = 2_000
@@ -176,6 +178,7 @@ def _value(finding: Finding) -> str:
 
 
 _MOST_ROWS = 60
+_WORST_FIRST = ("fail", "error", "cancelled", "running", "queued", "pass", "unasserted")
 
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
@@ -202,8 +205,8 @@ def print_runs(runs: Sequence[RunSummary]) -> None:
 
 def _run_row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
     outcomes = [run.result.outcome if run.result else run.status for run in runs]
-    worst = next((o for o in ("fail", "error", "cancelled", "running", "queued") if o in outcomes), "pass")
-    result = worst if len(runs) == 1 else f"{outcomes.count('pass')} of {len(runs)} pass"
+    worst = next(word for word in _WORST_FIRST if word in outcomes)
+    result = worst if len(runs) == 1 else _repeated(outcomes)
     telling = next(
         (run for run in runs if (run.result.outcome if run.result else run.status) == worst), runs[0]
     )
@@ -212,6 +215,13 @@ def _run_row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
     turns = "/".join(sorted({str(run.turn_count) for run in runs}))
     reason = telling.result.reason if telling.result and worst != "pass" else ""
     return subject, turns, latency, result, reason
+
+
+def _repeated(outcomes: Sequence[str]) -> str:
+    """Repetitions in words; an unasserted one is not among those that could have passed."""
+    unasserted = outcomes.count("unasserted")
+    passed = f"{outcomes.count('pass')} of {len(outcomes) - unasserted} pass"
+    return f"{passed}, {unasserted} unasserted" if unasserted else passed
 
 
 def milliseconds(value: float) -> str:
@@ -225,13 +235,15 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.errors_by_fault.items()))
     errors = f"{counts.errored} errored" + (f" ({faults})" if faults else "")
     parts = [f"{counts.passed} passed", f"{counts.failed} failed", errors]
-    if left := counts.total - counts.passed - counts.failed - counts.errored:
+    if counts.unasserted:
+        parts.append(f"{counts.unasserted} unasserted")
+    if left := counts.cancelled + counts.running + counts.queued:
         parts.append(f"{left} cancelled or not run")
     runs = "1 run" if counts.total == 1 else f"{counts.total:,} runs"
     typer.echo(f"{runs}: {', '.join(parts)}")
     typer.echo(f"pass rate: {rate_text(summary.pass_rate_of_scored)}{_beside(summary)}")
     if counts.unasserted:
-        typer.echo(f"{counts.unasserted} passed with no assertions and are in no rate")
+        typer.echo(f"{counts.unasserted} unasserted: no assertion held or failed, so they are in no rate")
     if summary.flaky:
         flaky = (f"{one.subject.label} ({one.passed} passed, {one.failed} failed)" for one in summary.flaky)
         typer.echo(printable(f"flaky: {', '.join(flaky)}"))
@@ -254,4 +266,5 @@ def _beside(summary: ExecutionSummary) -> str:
 def rate_text(rate: Rate) -> str:
     if rate.rate is None:
         return "- (0 runs)"
-    return f"{rate.rate:.0%} ({rate.passed} of {rate.of}, 95% interval {rate.low:.0%}–{rate.high:.0%})"
+    interval = f"{percent(rate.low)}–{percent(rate.high)}"
+    return f"{percent(rate.rate)} ({rate.passed} of {rate.of}, 95% interval {interval})"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Runs: what was said and how it was judged.")
 
 _STATUSES = ("queued", "running", "completed", "error", "cancelled")
-_OUTCOMES = ("pass", "fail", "error")
+_OUTCOMES = ("pass", "fail", "error", "unasserted")
 
 RunArgument = Annotated[
     str, typer.Argument(metavar="ID", help="A run's id, or: last, last-failed.", show_default=False)

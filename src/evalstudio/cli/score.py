@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.text import percent
 from .options import JsonOption
-from .output import fail, print_json, print_table, warn
+from .output import fail, print_json, print_table, printable, warn
 
 if TYPE_CHECKING:
     from ..scoring.job import ScoringJob
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..scoring.summary import DatasetSummary
 
 _BARS = " ▁▂▃▄▅▆▇█"
+EXIT_MISSED, EXIT_UNDECIDED = 1, 3
 
 
 def score(
@@ -80,11 +82,29 @@ def score(
         _print_summary(summary, used)
     if summary.bad == summary.read:
         raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
-    misses = _misses(summary, used, fail_under)
+    if code := _exit_code(summary, used, fail_under):
+        raise typer.Exit(code)
+
+
+def _exit_code(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> int:
+    """Met, missed, or not decided: nothing was scored, or nothing was held against anything."""
+    if not summary.records:
+        warn("Not decided: nothing was scored, because no record is in the sample.")
+        return EXIT_UNDECIDED
+    misses = _misses(summary, plan, fail_under)
     for miss in misses:
         warn(miss)
     if misses:
-        raise typer.Exit(1)
+        return EXIT_MISSED
+    has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
+    if summary.decided or has_bar:
+        return 0
+    if summary.outcomes["error"]:
+        warn("Not decided: no record passed or failed; see the errors.")
+    else:
+        advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
+        warn(f"Not decided: nothing was asserted. {advice}")
+    return EXIT_UNDECIDED
 
 
 def _whole(output: Path | None) -> str:
@@ -127,11 +147,10 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
         print_table("Criteria", ("Criterion", "Mean", "n", "Coverage", "Errors", "0 … 1"), rows)
-    if summary.metrics:
-        metrics = [(name, f"{s.mean:.4g}", f"{s.count:,}") for name, s in summary.metrics.items()]
-        print_table("Metrics", ("Metric", "Mean", "n"), metrics)
+    _print_evaluators(summary)
     overall = "no overall score" if summary.overall.mean is None else f"overall {summary.overall.mean:.3f}"
-    counts = ", ".join(f"{count:,} {name}" for name, count in summary.outcomes.items())
+    outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
+    counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
     typer.echo(f"{summary.records:,} records: {overall} ({counts})")
     if summary.resumed:
         typer.echo(f"{summary.resumed:,} of them were scored before this run")
@@ -139,10 +158,30 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
         typer.echo(f"{summary.unsampled:,} records are not in the sample")
     if summary.bad:
         typer.echo(f"{summary.bad:,} unreadable records were left out")
+    if summary.duplicates.count:
+        examples = ", ".join(summary.duplicates.examples)
+        typer.echo(
+            printable(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
+        )
     if summary.retries:
         typer.echo(f"models were asked again {summary.retries:,} times")
     for message, count in sorted(summary.errors.items(), key=lambda item: -item[1])[:5]:
         typer.echo(f"  {count:,} × {message}")
+
+
+def _print_evaluators(summary: DatasetSummary) -> None:
+    """Assertions by what they came to, metrics by what they measured."""
+    from ..scoring.summary import ASSERTION_OUTCOMES, METRIC_OUTCOMES
+
+    tables: dict[str, list[tuple[str, ...]]] = {"assertion": [], "metric": []}
+    for name, tally in summary.evaluators.items():
+        words = ASSERTION_OUTCOMES if tally.kind == "assertion" else METRIC_OUTCOMES
+        mean = "-" if tally.mean is None else f"{tally.mean:.4g}"
+        tables[tally.kind].append((name, *(f"{tally.of(word):,}" for word in words), mean))
+    if rows := tables["assertion"]:
+        print_table("Evaluators", ("Evaluator", "Pass", "Fail", "Error", "Skipped", "Mean"), rows)
+    if rows := tables["metric"]:
+        print_table("Metrics", ("Metric", "n", "Missing", "Error", "Mean"), rows)
 
 
 def _row(name: str, summary: DatasetSummary) -> tuple[str, ...]:
@@ -150,7 +189,7 @@ def _row(name: str, summary: DatasetSummary) -> tuple[str, ...]:
     errors = f"{summary.criterion_errors.get(name, 0):,}"
     if spread is None or spread.mean is None:
         return name, "-", "0", "0%", errors, ""
-    coverage = f"{spread.count / summary.records:.0%}"
+    coverage = percent(spread.count / summary.records)
     return name, f"{spread.mean:.3f}", f"{spread.count:,}", coverage, errors, _histogram(spread.bins)
 
 
@@ -164,12 +203,20 @@ def _misses(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None
     misses: list[str] = []
     bar = fail_under if fail_under is not None else plan.fail_under
     if bar is not None and (summary.overall.mean is None or summary.overall.mean < bar):
-        found = "there is none" if summary.overall.mean is None else f"it is {summary.overall.mean:.3f}"
+        found = (
+            "there is none" if summary.overall.mean is None else f"it is {_below(summary.overall.mean, bar)}"
+        )
         misses.append(f"The overall score must be at least {bar:g}; {found}.")
     for name, least in plan.thresholds.items():
         spread = summary.criteria.get(name)
         if spread is None or spread.mean is None:
             misses.append(f'"{name}" must be at least {least:g}; it has no score.')
         elif spread.mean < least:
-            misses.append(f'"{name}" must be at least {least:g}; it is {spread.mean:.3f}.')
+            misses.append(f'"{name}" must be at least {least:g}; it is {_below(spread.mean, least)}.')
     return misses
+
+
+def _below(mean: float, bar: float) -> str:
+    """A mean in so many digits that it is seen to be below the bar."""
+    text = f"{mean:.3f}"
+    return text if float(text) < bar else f"{mean:.9g}"

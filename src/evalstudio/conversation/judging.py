@@ -62,10 +62,7 @@ class ConversationJudge:
             self.superseded = [finding for finding in last.results if finding.name in self.unsure]
             last.results = with_later(last.results, results)
         verdict = conclude(entries, self.findings, facts.criteria)
-        if fault is None:
-            return verdict
-        asserted = any(entry.kind == "assertion" for entry in entries)
-        return _broken_off(verdict, *fault).model_copy(update={"asserted": asserted})
+        return verdict if fault is None else _broken_off(verdict, *fault)
 
     async def result(
         self,

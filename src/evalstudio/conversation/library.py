@@ -19,7 +19,7 @@ from ..connectors.python import callable_connector
 from ..connectors.templates import check_template
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
-from ..llm.embeddings import LocalEmbedder
+from ..llm.embeddings import embedder_of
 from ..llm.settings import LlmSettings
 from ..plugins import PluginRegistry, create_registry
 from .definitions import Case, Persona, Scenario
@@ -73,7 +73,7 @@ async def run_scenario(
         session = open_session(
             definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, run_key=key
         )
-        services = Services(model, embedder or (model if isinstance(model, Llm) else LocalEmbedder()))
+        services = Services(model, embedder or embedder_of(model))
         return await finished(converse(prepared, session, services))
 
 

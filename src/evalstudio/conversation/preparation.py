@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..evaluators.contract import Embedder, LanguageModel, PersonaInfo, ScenarioInfo
-from ..evaluators.criteria import EvaluationCriteria
+from ..evaluators.criteria import EvaluationCriteria, check_declared, criterion_references
 from ..evaluators.definition import Entry, with_keys
 from ..messages import Message
 from ..plugins import PluginRegistry
@@ -115,18 +115,10 @@ def _resolve(use: EvaluatorUse, registry: PluginRegistry) -> Entry:
 
 
 def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:
-    """A criterion that is not declared would silently leave its evaluator without a say."""
-    known = [criterion.name for criterion in criteria]
-    one: str | None = getattr(entry.config, "criterion_name", None)
     many: Sequence[str] | None = getattr(entry.config, "criterion_names", None)
     if many is not None and not (many or criteria):
         raise InvalidInput(Problem("there is nothing to judge", (), "declare criteria on the scenario"))
-    message = "is not among the scenario's criteria"
-    ProblemList(
-        Problem(f'"{name}" {message}', ("config", key), suggestion(name, known) or "declare it there")
-        for key, name in [("criterionName", one), *(("criterionNames", name) for name in many or ())]
-        if name and name not in known
-    ).check()
+    check_declared(criterion_references(entry.config), criteria, "the scenario's")
     return entry
 
 

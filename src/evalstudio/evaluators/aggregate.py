@@ -21,7 +21,7 @@ from .running import run_turn
 Turns = Sequence[Sequence[Finding]]
 
 ALL_PASSED = "All evaluators passed"
-NO_ASSERTIONS = "No assertions"
+NOTHING_ASSERTED = "No assertion held or failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,51 @@ def conclude(entries: Sequence[Entry], turns: Turns, criteria: Sequence[Evaluati
 
 def conclude_once(findings: list[Finding], criteria: Sequence[EvaluationCriteria] = ()) -> Verdict:
     """The verdict over findings that all count as they stand: gates do not apply to a single turn."""
-    verdict = _verdict([f for f in findings if f.kind == "assertion" and not f.skipped])
+    if not (criteria or any(f.criterion_name is not None for f in findings)):
+        return _with_findings(_verdict(findings), findings)
+    declared = {criterion.name: criterion for criterion in criteria}
+    scores = [criterion_score(f, declared) for f in findings]
+    overall, means, coverage = weigh((score for score in scores if score is not None), criteria)
+    if coverage.excluded or coverage.unknown:
+        findings = list(map(_readable, findings, scores))
+    coverage.errors = sum(1 for f in findings if f.error is not None)
+    verdict = _with_findings(_verdict(findings), findings)
+    verdict.overall_score, verdict.criterion_scores, verdict.coverage = overall, means, coverage
+    if verdict.outcome in ("pass", "unasserted"):
+        _check_scored(verdict, zip(findings, scores, strict=True), declared)
+    return verdict
+
+
+def _with_findings(verdict: Verdict, findings: list[Finding]) -> Verdict:
     verdict.evaluator_results = findings
     verdict.metrics = {
         f.name: f.value for f in findings if f.kind == "metric" and f.value is not None and not f.missing
     }
-    if criteria or any(f.criterion_name is not None for f in findings):
-        declared = {criterion.name: criterion for criterion in criteria}
-        scores = [score for f in findings if (score := criterion_score(f, declared)) is not None]
-        verdict.overall_score, verdict.criterion_scores, verdict.coverage = weigh(scores, criteria)
-        verdict.coverage.errors = sum(1 for f in findings if f.error is not None)
     return verdict
+
+
+def _readable(finding: Finding, score: CriterionScore | None) -> Finding:
+    """An assertion whose score cannot be read is an error; a metric stays the measurement it is."""
+    if score is None or score.unreadable is None or finding.kind == "metric":
+        return finding
+    error = f"the score {finding.score!r} cannot be read: {score.unreadable}"
+    reason = f"Evaluator error: {error}"
+    return replace(finding, success=False, error=error, fault="evaluator", reason=reason, decisive=False)
+
+
+def _check_scored(
+    verdict: Verdict,
+    scored: Iterable[tuple[Finding, CriterionScore | None]],
+    declared: Mapping[str, EvaluationCriteria],
+) -> None:
+    """A criterion that a metric should have scored and could not makes the whole an error."""
+    for finding, score in scored:
+        if score is None or score.criterion_name not in declared:
+            continue
+        if why := score.unreadable or finding.error:
+            verdict.outcome, verdict.fault, verdict.score = "error", "evaluator", None
+            verdict.reason = f'{finding.label} could not score "{score.criterion_name}": {why}'
+            return
 
 
 def criterion_of(finding: Finding, declared: Mapping[str, EvaluationCriteria]) -> str | None:
@@ -124,14 +158,14 @@ def criterion_score(finding: Finding, declared: Mapping[str, EvaluationCriteria]
     name = criterion_of(finding, declared)
     if name is None:
         return None
-    score = score_on_scale(finding, declared.get(name))
+    score = finding.score if finding.error is not None else score_on_scale(finding, declared.get(name))
     unbounded = "unbounded" in finding.metadata and bool(finding.metadata["unbounded"])
     return CriterionScore(name, score, finding.error, finding.skipped, unbounded)
 
 
 def score_on_scale(finding: Finding, criterion: EvaluationCriteria | None) -> Score | None:
     """The raw score of a finding: its own, else its value or verdict brought onto the criterion's scale."""
-    if finding.error is not None or finding.skipped:
+    if finding.error is not None or finding.skipped or finding.missing:
         return None
     if finding.score is not None:
         return finding.score
@@ -143,9 +177,10 @@ def score_on_scale(finding: Finding, criterion: EvaluationCriteria | None) -> Sc
     return on_scale(finding.value, criterion, threshold=0.0 if finding.success else math.inf)
 
 
-def _verdict(counted: Sequence[Finding]) -> Verdict:
+def _verdict(findings: Sequence[Finding]) -> Verdict:
+    counted = [f for f in findings if f.kind == "assertion" and not f.skipped]
     if not counted:
-        return Verdict(outcome="pass", reason=NO_ASSERTIONS, asserted=False)
+        return Verdict(outcome="unasserted", reason=NOTHING_ASSERTED)
     failures = [r for r in counted if r.failed]
     if failures:
         # What had not held yet failed only when the conversation was over: what ended it comes first.

@@ -10,12 +10,14 @@ import operator
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+from ..base.problems import FieldPath, Problem, ProblemList, suggestion
 
 Score = bool | int | float | str
 
@@ -80,6 +82,46 @@ def check_unique(criteria: Sequence[EvaluationCriteria]) -> None:
         if criterion.name in seen:
             raise ValueError(f'criterion "{criterion.name}" is declared twice; names must be unique')
         seen.add(criterion.name)
+
+
+Reference = tuple[FieldPath, str]
+_NAMING = frozenset({"criterionName", "criterionNames", "criterion_name", "criterion_names"})
+
+
+def criterion_references(config: object, path: FieldPath = ("config",)) -> Iterator[Reference]:
+    """The criteria that a config names, its rules included, each with the place of its name."""
+    if isinstance(config, BaseModel):
+        fields = {
+            info.alias or name: getattr(config, name) for name, info in type(config).model_fields.items()
+        }
+    elif isinstance(config, Mapping):
+        fields = dict(cast(Mapping[str, Any], config))
+    else:
+        fields = {"criterionName": getattr(config, "criterion_name", None)}
+    for key, value in fields.items():
+        if key in _NAMING:
+            names = cast(Sequence[object], value if isinstance(value, list | tuple) else [value])
+            yield from (((*path, key), name) for name in names if isinstance(name, str))
+        elif isinstance(value, BaseModel):
+            yield from criterion_references(value, (*path, key))
+        elif isinstance(value, list):
+            for number, item in enumerate(cast(list[object], value)):
+                if isinstance(item, BaseModel):
+                    yield from criterion_references(item, (*path, key, number))
+
+
+def check_declared(
+    references: Iterable[Reference], criteria: Sequence[EvaluationCriteria], whose: str = "the"
+) -> None:
+    """Refuse names of criteria that are not declared: such an evaluator would have no say, in silence."""
+    known = [criterion.name for criterion in criteria]
+    ProblemList(
+        Problem(
+            f'"{name}" is not among {whose} criteria', path, suggestion(name, known) or "declare it there"
+        )
+        for path, name in references
+        if name not in known
+    ).check()
 
 
 class Excluded(ValueError):
@@ -224,12 +266,17 @@ class CriterionScore:
     error: str | None = None
     skipped: bool = False
     unbounded: bool = False
+    unreadable: str | None = None
+    """Why the score could not be brought to 0–1; told by ``weigh``."""
 
 
 def weigh(
     judged: Iterable[CriterionScore], criteria: Sequence[EvaluationCriteria]
 ) -> tuple[float | None, dict[str, float], Coverage]:
-    """The weighted mean over criteria, the mean of each criterion, and what they rest on."""
+    """The weighted mean over criteria, the mean of each criterion, and what they rest on.
+
+    A score that cannot be read is in no mean, and says so itself.
+    """
     declared = {criterion.name: criterion for criterion in criteria}
     coverage = Coverage(criteria=len(declared))
     scores: dict[str, list[float]] = {}
@@ -238,9 +285,15 @@ def weigh(
         if criterion is None:
             if item.criterion_name not in coverage.unknown:
                 coverage.unknown.append(item.criterion_name)
+            # Yes and no need no scale; anything else means something only on one.
+            if item.score is not None and not isinstance(item.score, bool):
+                item.unreadable = f'no criterion is named "{item.criterion_name}", so nothing says its scale'
             continue
         if item.error is not None:
             coverage.errors += 1
+            if item.score is not None:
+                # It counts nowhere; where its scale is what kept it from being read, the coverage says so.
+                _place(item, criterion, {}, coverage)
         elif item.skipped or item.score is None:
             coverage.skipped += 1
         else:
@@ -260,6 +313,7 @@ def _place(
             raise Excluded("an unbounded sum needs a range on its criterion")
         number = normalize(item.score, criterion)
     except Excluded as reason:
+        item.unreadable = str(reason)
         excluded = {"criterionName": criterion.name, "score": item.score, "reason": str(reason)}
         coverage.excluded.append(excluded)
     else:

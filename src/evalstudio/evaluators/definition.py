@@ -24,8 +24,9 @@ from ..configs import (
     locals_of_caller,
     type_of,
 )
-from .contract import Cost, EvaluatorContext, Gate, Kind, Reduce, Returned
-from .records import record_of
+from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
+from .criteria import criterion_references
+from .records import CriterionResult, record_of
 
 Function = Callable[[EvaluatorContext[Any]], Returned | Awaitable[Returned]]
 GateRule = Gate | Callable[[Any], Gate]
@@ -146,10 +147,7 @@ class Entry:
     @property
     def criterion_names(self) -> set[str]:
         """The criteria that the config says are scored, by the entry itself or by its rules."""
-        rules: Sequence[Any] = getattr(self.config, "rules", ())
-        one = {getattr(part, "criterion_name", None) for part in (self.config, *rules)}
-        many: Sequence[str] = getattr(self.config, "criterion_names", ())
-        return {name for name in (*one, *many) if name is not None}
+        return {name for _, name in criterion_references(self.config)}
 
 
 def _threshold(config: Any) -> float | None:
@@ -273,4 +271,13 @@ async def _evaluate(ctx: EvaluatorContext[Any]) -> Returned:
         answer = await cast(Awaitable[object], answer)
     if not isinstance(answer, list | tuple):
         raise TypeError(f"evaluate returned a {type(answer).__name__}; expected a list of results")
+    if not all(map(_is_of_criterion, cast(Sequence[object], answer))):
+        raise TypeError("evaluate returned something in its list that is not a result with a criterionName")
     return cast(Returned, answer)
+
+
+def _is_of_criterion(item: object) -> bool:
+    """Whether it may be a result on a criterion; what is wrong inside of one is told by itself."""
+    if isinstance(item, Mapping):
+        return not {"criterionName", "criterion_name"}.isdisjoint(cast(Mapping[object, object], item))
+    return isinstance(item, EvaluationResult | CriterionResult)

@@ -19,7 +19,7 @@ from ..messages import Message, TokensUsage
 from .contract import Fault, Gate, Invocation, Kind
 from .criteria import Coverage, Score
 
-Outcome = Literal["pass", "fail", "error"]
+Outcome = Literal["pass", "fail", "error", "unasserted"]
 EndedBy = Literal["failure", "success", "script", "user", "limit"]
 
 # camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
@@ -211,7 +211,8 @@ class Turn(BaseModel):
 
 
 class Verdict(BaseModel):
-    """What a run or a record came to. An error is neither success nor failure.
+    """What a run or a record came to. An error is neither success nor failure; nor is ``unasserted``, the
+    outcome where no assertion held or failed.
 
     The findings behind it, the metrics and the coverage are part of a run's output, not of its summary.
     """
@@ -223,7 +224,6 @@ class Verdict(BaseModel):
     score: float | None = None
     fault: Fault | None = None
     overall_score: float | None = None
-    asserted: bool = Field(default=True, description="Whether anything could have failed")
     evaluator_results: list[Finding] = Field(default_factory=list[Finding], exclude=True)
     metrics: dict[str, float] = Field(default_factory=dict[str, float], exclude=True)
     criterion_scores: dict[str, float] = Field(default_factory=dict[str, float], exclude=True)

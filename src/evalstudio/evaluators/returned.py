@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any, cast
 
+from ..base.booleans import read_bool
 from ..base.copies import own_copy
 from ..base.problems import suggestion
 from .contract import EvaluationResult
@@ -31,7 +32,6 @@ _FIELDS = {
 }
 # Who made a result is known; what it says about itself is accepted and not needed.
 _IGNORED = ("evaluatorType", "evaluator_type")
-_NUMPY_BOOLS = ("bool", "bool_")
 _LONGEST_SHOWN = 40
 
 
@@ -47,7 +47,7 @@ def read_returned(returned: object, *, metric: bool) -> list[EvaluationResult | 
             if not isinstance(item, EvaluationResult | CriterionResult | Mapping):
                 raise UnreadableResult(f"returned a {kind} whose item {place} is {_kind(item)}; {EXPECTED}")
         return [_attempt(item) for item in items]
-    if (flag := _bool(returned)) is not None:
+    if (flag := read_bool(returned)) is not None:
         return [EvaluationResult(flag, float(flag) if metric else None)]
     if (number := _number(returned)) is not None:
         return [EvaluationResult(value=number)]
@@ -98,15 +98,15 @@ def _from_dict(fields: Mapping[Any, Any]) -> EvaluationResult:
 def _checked(result: Any) -> EvaluationResult:
     """A copy of a result with every part of the type it should have."""
     return EvaluationResult(
-        success=None if result.success is None else _need(_bool, result, "success", "true or false"),
+        success=None if result.success is None else _need(read_bool, result, "success", "true or false"),
         value=None if result.value is None else _need(_number, result, "value", "a number"),
         reason=_need(_text, result, "reason", "text"),
         # What the evaluator keeps of its metadata and changes later is its own.
         metadata=own_copy(_need(_dict, result, "metadata", "a dict")),
         criterion_name=_optional_text(result, "criterion_name"),
         score=None if result.score is None else _need(_score, result, "score", "a bool, a number or text"),
-        decisive=_need(_bool, result, "decisive", "true or false"),
-        skipped=_need(_bool, result, "skipped", "true or false"),
+        decisive=_need(read_bool, result, "decisive", "true or false"),
+        skipped=_need(read_bool, result, "skipped", "true or false"),
         error=_optional_text(result, "error"),
     )
 
@@ -120,14 +120,6 @@ def _need(read: Any, result: Any, name: str, expected: str) -> Any:
 
 def _optional_text(result: Any, name: str) -> str | None:
     return None if getattr(result, name) is None else _need(_text, result, name, "text")
-
-
-def _bool(value: object) -> bool | None:
-    """A bool, numpy's included; 1, "true" and the like are none."""
-    if isinstance(value, bool):
-        return value
-    kind = type(value)
-    return bool(value) if kind.__module__ == "numpy" and kind.__name__ in _NUMPY_BOOLS else None
 
 
 def _number(value: object) -> float | int | None:
@@ -145,7 +137,7 @@ def _number(value: object) -> float | int | None:
 def _score(value: object) -> object:
     if isinstance(value, str):
         return value
-    return flag if (flag := _bool(value)) is not None else _number(value)
+    return flag if (flag := read_bool(value)) is not None else _number(value)
 
 
 def _text(value: object) -> str | None:

@@ -295,6 +295,8 @@ def _returned_error(
     finding = _errored(entry, facts, message, start)
     finding.criterion_name = returned.criterion_name or finding.criterion_name
     finding.metadata = returned.metadata
+    # Kept for the coverage, which tells what was left out and why.
+    finding.score = returned.score
     return finding
 
 

@@ -70,11 +70,13 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
         [
             (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
             async for run in all_runs(records, Filters(execution_id=page.items[0].id))
-            if run.result is None or run.result.outcome != "pass"
+            if run.result is None or run.result.outcome in ("fail", "error")
         ]
     )
     if not subjects:
-        raise InvalidInput(f'everything passed in the last execution of "{name}"; nothing to run again')
+        raise InvalidInput(
+            f'nothing failed or errored in the last execution of "{name}"; nothing to run again'
+        )
     return replace(request, only_subjects=subjects)
 
 

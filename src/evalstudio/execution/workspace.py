@@ -17,7 +17,7 @@ from ..connectors.session import close_connectors
 from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
 from ..llm.cache import AnswerCache
 from ..llm.client import Llm
-from ..llm.embeddings import LocalEmbedder
+from ..llm.embeddings import embedder_of
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config
@@ -80,7 +80,7 @@ class Workspace:
         return definition, definition.settings(connector.config, address, connector.headers, self.scope)
 
     def services(self) -> Services:
-        return Services(self.llm, self.llm or LocalEmbedder())
+        return Services(self.llm, embedder_of(self.llm))
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
@@ -43,6 +43,11 @@ class LocalEmbedder:
                 f'the embedding model "{model}" needs a provider: set llmSettings, or use "{LOCAL_MODEL}"'
             )
         return await embed_locally(texts)
+
+
+def embedder_of(model: object) -> Embedder:
+    """A model's own embeddings where it has any; never silently another's."""
+    return cast(Embedder, model) if callable(getattr(model, "embed", None)) else LocalEmbedder()
 
 
 async def embed_locally(texts: Sequence[str]) -> list[list[float]]:

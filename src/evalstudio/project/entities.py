@@ -175,7 +175,7 @@ class _Entity(BaseModel):
 
 
 class Counts(BaseModel):
-    """The runs of an execution by where they stand. ``unasserted`` ones passed with nothing to hold."""
+    """The runs of an execution by where they stand; each is in one of these but ``total``."""
 
     model_config = SENT
 
@@ -203,7 +203,7 @@ class Counts(BaseModel):
             (self.failed, "fail"),
             (self.errored, "error"),
             (self.cancelled, "cancelled"),
-            (self.passed - self.unasserted, "pass"),
+            (self.passed, "pass"),
         )
         for number, word in words:
             if number:

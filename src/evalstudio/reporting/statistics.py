@@ -60,10 +60,9 @@ def rate(passed: int, of: int) -> Rate:
 
 
 def rates_of(counts: Counts) -> tuple[Rate, Rate]:
-    """Passed of scored and passed of attempted; runs without assertions and cancelled ones are in neither."""
-    passed = counts.passed - counts.unasserted
-    scored = passed + counts.failed
-    return rate(passed, scored), rate(passed, scored + counts.errored)
+    """Passed of scored and passed of attempted; unasserted and cancelled runs are in neither."""
+    scored = counts.passed + counts.failed
+    return rate(counts.passed, scored), rate(counts.passed, scored + counts.errored)
 
 
 class FlakySubject(Figure):
@@ -113,7 +112,6 @@ def group_of(run: RunSummary) -> RunGroup:
         status=run.status,
         outcome=result.outcome if result else None,
         fault=result.fault if result else None,
-        asserted=result.asserted if result else True,
         runs=1,
         max_latency_ms=run.latency_ms,
         tokens=run.total_tokens,
@@ -157,8 +155,6 @@ def count(groups: Iterable[RunGroup]) -> Counts:
     for group in groups:
         numbers["total"] += group.runs
         numbers[COUNT_OF[group.outcome] if group.outcome else group.status] += group.runs
-        if group.outcome == "pass" and not group.asserted:
-            numbers["unasserted"] += group.runs
     return Counts(**numbers)
 
 

@@ -13,7 +13,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
-from ..evaluators.criteria import EvaluationCriteria, check_unique
+from ..evaluators.criteria import (
+    EvaluationCriteria,
+    Reference,
+    check_unique,
+    criterion_references,
+)
 from ..evaluators.definition import Entry, EvaluatorDefinition, adapt_class, is_class_style, with_keys
 from ..plugins import PluginRegistry
 
@@ -64,10 +69,11 @@ class EvaluationRunConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """An entry with the type name its author wrote."""
+    """An entry with the type name its author wrote, and the criteria it names."""
 
     entry: Entry
     given_type: str
+    references: tuple[Reference, ...] = ()
 
 
 def resolve(config: EvaluationRunConfig, registry: PluginRegistry) -> list[Resolved]:
@@ -78,13 +84,24 @@ def resolve(config: EvaluationRunConfig, registry: PluginRegistry) -> list[Resol
     resolved: list[Resolved] = []
     for number, source in enumerate(config.evaluator_configs):
         with problems.collect(ENTRIES, number):
-            resolved.append(_resolve_one(source, registry))
+            one = _resolve_one(source, registry)
+            named = [((ENTRIES, number, *path), name) for path, name in _references(one, source)]
+            resolved.append(replace(one, references=tuple(named)))
     problems.check()
     chosen = [one for one in resolved if _selected(one.entry, config.only, config.skip)]
     if not chosen:
         raise InvalidInput(Problem("only and skip leave no evaluator to run", (ENTRIES,)))
     keyed = with_keys([one.entry for one in chosen])
-    return [Resolved(entry, one.given_type) for entry, one in zip(keyed, chosen, strict=True)]
+    return [replace(one, entry=entry) for entry, one in zip(keyed, chosen, strict=True)]
+
+
+def _references(one: Resolved, source: Any) -> list[Reference]:
+    """The criteria an entry names, at the places where its author wrote them."""
+    references = list(criterion_references(one.entry.config))
+    if not isinstance(source, Mapping):
+        return references
+    fields = cast(Mapping[str, Any], source)
+    return [(path[1:] if path[1] in fields else path, name) for path, name in references]
 
 
 def _resolve_one(source: Any, registry: PluginRegistry) -> Resolved:

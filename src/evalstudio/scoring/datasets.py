@@ -101,12 +101,14 @@ class Chunk:
         return Chunk(b"\n".join(line for _, line in part), [number for number, _ in part], bad, self.share)
 
 
-def read_chunks(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+def read_chunks(
+    path: Path, *, chunk_bytes: int = CHUNK_BYTES, response_column: str = "response"
+) -> Iterator[Chunk]:
     """The records of a dataset in chunks of about ``chunk_bytes``."""
     check_readable(path)
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            return _packed(csv_rows(path), chunk_bytes)
+            return _packed(csv_rows(path, response_column), chunk_bytes)
         case ".parquet":
             return _packed(parquet_rows(path), chunk_bytes)
         case _:
@@ -180,8 +182,11 @@ class _Lines:
             raise BadRecord(str(self._path), self.number, "is not UTF-8 text") from None
 
 
-def csv_rows(path: Path) -> Iterator[Row]:
-    """The rows of a CSV or TSV file; the first one names the columns."""
+def csv_rows(path: Path, response_column: str = "response") -> Iterator[Row]:
+    """The rows of a CSV or TSV file; the first one names the columns.
+
+    An empty cell says nothing, as a missing field does, but for the response: an empty answer is an answer.
+    """
     csv.field_size_limit(LONGEST_LINE)
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     size = path.stat().st_size
@@ -193,7 +198,7 @@ def csv_rows(path: Path) -> Iterator[Row]:
             line = lines.number + 1
             try:
                 cells = next(reader)
-                content = _content(path, line, header, cells) if cells else None
+                content = _content(path, line, header, cells, response_column) if cells else None
             except StopIteration:
                 return
             except BadRecord as error:
@@ -222,13 +227,14 @@ def _header(path: Path, reader: Iterator[list[str]]) -> list[str]:
     return names
 
 
-def _content(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, Any] | BadRecord:
+def _content(
+    path: Path, line: int, header: list[str], cells: list[str], response_column: str
+) -> dict[str, Any] | BadRecord:
     if len(cells) != len(header):
         return BadRecord(str(path), line, f"has {len(cells)} cells where the header has {len(header)}")
     row: dict[str, Any] = {}
     for name, cell in zip(header, cells, strict=True):
-        # An empty cell says nothing, as a missing field does.
-        if cell != "":
+        if cell != "" or name == response_column:
             _put(row, name.split("."), cell)
     return row
 

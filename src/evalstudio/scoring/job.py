@@ -20,8 +20,9 @@ from typing import Any
 
 from ..base.problems import InvalidInput
 from ..evaluators.contract import Embedder
+from ..evaluators.criteria import check_declared
 from ..llm.client import Llm
-from ..llm.embeddings import BatchingEmbedder, LocalEmbedder
+from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..plugins import create_registry, load_named, load_plugins
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
 from .plan import ScoringJob, ScoringPlan, read_plan
@@ -57,9 +58,12 @@ def set_up(job: ScoringJob) -> JobResources:
     registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
     load_named(registry, plan.plugins, job.plan_path.resolve().parent)
     llm = Llm(plan.llm_settings) if plan.llm_settings else None
-    embedder: Embedder = BatchingEmbedder(llm or LocalEmbedder())
+    embedder: Embedder = BatchingEmbedder(embedder_of(llm))
     try:
         runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
+        # A plan without criteria leaves them to the records.
+        if plan.criteria:
+            check_declared(runner.references, plan.criteria, "the plan's")
     except InvalidInput as error:
         raise plan_files.placed(error) from None
     # Only our own judges need it: a plugin's may bring a model of its own.
@@ -67,7 +71,7 @@ def set_up(job: ScoringJob) -> JobResources:
     if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
         message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
         raise InvalidInput.at(job.plan_path, message, hint)
-    reader = RowReader(plan.criteria, plan.fields, llm, embedder)
+    reader = RowReader(runner.config.criteria, plan.fields, llm, embedder)
     return JobResources(plan, Scorer(runner, reader, job), runner, llm)
 
 
@@ -105,7 +109,8 @@ def _remaining(
     """What is left to score: after what a resumed run has done, and up to the limit."""
     size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
-    for chunk in read_chunks(job.dataset, chunk_bytes=size):
+    response_column = resources.plan.fields.get("response", "response")
+    for chunk in read_chunks(job.dataset, chunk_bytes=size, response_column=response_column):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
             continue

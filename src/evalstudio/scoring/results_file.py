@@ -18,6 +18,8 @@ from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
+# Grows when the lines of a results file change: a resume must not mix two kinds.
+_FORMAT = 2
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
 _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
@@ -74,6 +76,8 @@ class ResultsFile:
 
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
+        for record_id, line in scored.ids:
+            self._summary.duplicates.add(record_id, line)
         if scored.lines and self._file is not None:
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
@@ -84,6 +88,7 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
         decisive["llm"] = plan.llm_settings.model_dump(mode="json", include=_DECISIVE_OF_MODELS)
     text = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
     return {
+        "format": _FORMAT,
         "dataset": str(job.dataset.resolve()),
         "plan": hashlib.blake2b(text, digest_size=16).hexdigest(),
         "only": job.only,
@@ -119,6 +124,7 @@ def _recover(path: Path, summary: DatasetSummary) -> int:
                 result = orjson.loads(line)
                 number = result["line"]
                 summary.add(result)
+                summary.duplicates.add(result["recordId"], number)
             except (orjson.JSONDecodeError, KeyError, TypeError):
                 break
             last_line, whole = number, whole + len(line)

@@ -33,11 +33,13 @@ class ScoredChunk:
     lines: list[bytes] = field(default_factory=list[bytes])
     share: float = 0.0
     summary: DatasetSummary = field(default_factory=DatasetSummary)
+    ids: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     failure: BadRecord | None = None
 
     def add(self, *results: Result) -> None:
         for result in results:
             self.lines.append(json_bytes(result))
+            self.ids.append((result["recordId"], result["line"]))
             self.summary.add(result)
 
 

@@ -8,9 +8,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
+
+from ..evaluators.results import Outcome
 
 BINS = 10
+ASSERTION_OUTCOMES = ("pass", "fail", "error", "skipped")
+METRIC_OUTCOMES = ("measured", "missing", "error")
+# Ids are remembered as numbers, and so many at most: memory must not grow with the dataset.
+MOST_IDS = 100_000
+_MOST_EXAMPLES = 3
+
+
+@dataclass(slots=True)
+class Duplicates:
+    """Record ids that occur more than once, among the first ``MOST_IDS`` different ones."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list[str])
+    _seen: set[int] = field(default_factory=set[int])
+
+    def add(self, record_id: str, line: int) -> None:
+        key = hash(record_id)
+        if key in self._seen:
+            self.count += 1
+            if len(self.examples) < _MOST_EXAMPLES:
+                self.examples.append(f'"{record_id}" (line {line})')
+        elif len(self._seen) < MOST_IDS:
+            self._seen.add(key)
 
 
 @dataclass(slots=True)
@@ -37,6 +62,40 @@ class Distribution:
 
 
 @dataclass(slots=True)
+class EvaluatorTally:
+    """What one evaluator came to over the records: its outcomes, and the mean of its values."""
+
+    kind: str
+    outcomes: dict[str, int] = field(default_factory=dict[str, int])
+    count: int = 0
+    total: float = 0.0
+
+    def add(self, outcome: str, value: float | None) -> None:
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+        if value is not None:
+            self.count += 1
+            self.total += value
+
+    def merge(self, other: EvaluatorTally) -> None:
+        self.count += other.count
+        self.total += other.total
+        for outcome, count in other.outcomes.items():
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + count
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+    def of(self, outcome: str) -> int:
+        return self.outcomes.get(outcome, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        words = ASSERTION_OUTCOMES if self.kind == "assertion" else METRIC_OUTCOMES
+        counts = {word: self.of(word) for word in words}
+        return {"kind": self.kind, **counts, "mean": _rounded(self.mean), "n": self.count}
+
+
+@dataclass(slots=True)
 class DatasetSummary:
     """Everything known about a scored dataset without its records."""
 
@@ -44,10 +103,12 @@ class DatasetSummary:
     bad: int = 0
     unsampled: int = 0
     resumed: int = 0
-    outcomes: dict[str, int] = field(default_factory=lambda: {"pass": 0, "fail": 0, "error": 0})
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(get_args(Outcome), 0))
     overall: Distribution = field(default_factory=Distribution)
     criteria: dict[str, Distribution] = field(default_factory=dict[str, Distribution])
     metrics: dict[str, Distribution] = field(default_factory=dict[str, Distribution])
+    evaluators: dict[str, EvaluatorTally] = field(default_factory=dict[str, EvaluatorTally])
+    duplicates: Duplicates = field(default_factory=Duplicates)
     criterion_errors: dict[str, int] = field(default_factory=dict[str, int])
     errors: dict[str, int] = field(default_factory=dict[str, int])
     retries: int = 0
@@ -57,6 +118,11 @@ class DatasetSummary:
         """How many records the dataset has been found to hold, whatever became of them."""
         return self.records + self.bad + self.unsampled
 
+    @property
+    def decided(self) -> int:
+        """How many records came to a pass or a failure."""
+        return self.outcomes["pass"] + self.outcomes["fail"]
+
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result, as it stands in the results file."""
         self.records += 1
@@ -65,9 +131,12 @@ class DatasetSummary:
         if overall is not None:
             self.overall.add(overall)
         for name, value in result["criterionScores"].items():
-            _spread(self.criteria, name).add(value)
+            (self.criteria.get(name) or _spread(self.criteria, name)).add(value)
         for name, value in result["metrics"].items():
             _spread(self.metrics, name).add(value)
+        for row in result["evaluatorResults"]:
+            tally = self.evaluators.get(row["name"]) or _tally(self.evaluators, row["name"], row["kind"])
+            tally.add(row["outcome"], row["value"])
         for item in result["results"]:
             if "error" in item:
                 _count(self.criterion_errors, item["criterionName"])
@@ -84,6 +153,8 @@ class DatasetSummary:
         for mine, theirs in ((self.criteria, other.criteria), (self.metrics, other.metrics)):
             for name, spread in theirs.items():
                 _spread(mine, name).merge(spread)
+        for name, tally in other.evaluators.items():
+            _tally(self.evaluators, name, tally.kind).merge(tally)
         for mine, theirs in ((self.criterion_errors, other.criterion_errors), (self.errors, other.errors)):
             for name, count in theirs.items():
                 _count(mine, name, count)
@@ -95,6 +166,7 @@ class DatasetSummary:
             "notSampled": self.unsampled,
             "resumed": self.resumed,
             "outcomes": self.outcomes,
+            "evaluators": {name: tally.to_json() for name, tally in self.evaluators.items()},
             "overallScore": _rounded(self.overall.mean),
             "criteria": {
                 name: {
@@ -111,6 +183,7 @@ class DatasetSummary:
                 for name, spread in self.metrics.items()
             },
             "errors": self.errors,
+            "duplicateIds": self.duplicates.count,
             "retries": self.retries,
         }
 
@@ -122,6 +195,12 @@ def _rounded(value: float | None) -> float | None:
 def _spread(where: dict[str, Distribution], name: str) -> Distribution:
     if name not in where:
         where[name] = Distribution()
+    return where[name]
+
+
+def _tally(where: dict[str, EvaluatorTally], name: str, kind: str) -> EvaluatorTally:
+    if name not in where:
+        where[name] = EvaluatorTally(kind)
     return where[name]
 
 

@@ -100,8 +100,7 @@ def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunE
         output[FINAL_RESULTS] = [result.to_json() for result in ending.final_results]
     key = {"run_id": lease.run_id, "attempt": lease.attempt}
     unit.add(outputs, {**key, "result": verdict.model_dump(by_alias=True), "output": output})
-    unasserted = int(verdict.outcome == "pass" and not verdict.asserted)
-    unit.count(execution_id, running=-1, unasserted=unasserted, **{COUNT_OF[verdict.outcome]: 1})
+    unit.count(execution_id, running=-1, **{COUNT_OF[verdict.outcome]: 1})
     unit.add_event(
         "run.finished",
         execution_id,
@@ -111,7 +110,6 @@ def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunE
             "fault": verdict.fault,
             "score": verdict.score,
             "reason": verdict.reason[:_MOST_REASON],
-            "asserted": verdict.asserted,
             "latencyMs": ending.latency_ms,
             "totalTokens": ending.total_tokens,
         },

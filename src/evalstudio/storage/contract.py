@@ -21,7 +21,12 @@ from .errors import InvalidCursor
 
 T = TypeVar("T")
 # Which count of an execution a finished run is in.
-COUNT_OF: Mapping[Outcome, str] = {"pass": "passed", "fail": "failed", "error": "errored"}
+COUNT_OF: Mapping[Outcome, str] = {
+    "pass": "passed",
+    "fail": "failed",
+    "error": "errored",
+    "unasserted": "unasserted",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +222,6 @@ class RunGroup:
     status: str
     outcome: Outcome | None
     fault: str | None
-    asserted: bool
     runs: int
     max_latency_ms: float | None
     tokens: int | None

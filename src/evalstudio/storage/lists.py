@@ -218,7 +218,7 @@ def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> li
 
 def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:
     """Runs by execution, subject and what they came to, the oldest execution first."""
-    names = ("execution_id", *Subject.model_fields, "status", "outcome", "fault", "asserted")
+    names = ("execution_id", *Subject.model_fields, "status", "outcome", "fault")
     columns = [runs.c[name] for name in names]
     sums = [
         func.count().label("runs"),
@@ -234,7 +234,6 @@ def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGrou
             status=row.status,
             outcome=row.outcome,
             fault=row.fault,
-            asserted=row.asserted is not False,
             runs=row.runs,
             max_latency_ms=row.max_latency,
             tokens=None if row.tokens is None else int(row.tokens),
@@ -252,7 +251,7 @@ def _counts() -> list[ColumnElement[Any]]:
         "failed": runs.c.outcome == "fail",
         "errored": runs.c.outcome == "error",
         "cancelled": runs.c.status == "cancelled",
-        "unasserted": (runs.c.outcome == "pass") & runs.c.asserted.is_(False),
+        "unasserted": runs.c.outcome == "unasserted",
     }
     counted = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in conditions.items()]
     return [func.count().label("total"), *counted]

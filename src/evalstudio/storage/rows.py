@@ -66,7 +66,6 @@ def run_fields(row: AnyRow) -> dict[str, Any]:
             score=row.score,
             overall_score=row.overall_score,
             reason=row.reason or "",
-            asserted=bool(row.asserted),
         )
     return fields | _times(row) | {"result": verdict}
 

@@ -123,7 +123,7 @@ def delete_runs_of(unit: Transaction, execution_id: str) -> int:
 def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
     """Single runs, with the counts of their executions put right."""
     rows = unit.connection.execute(
-        select(runs.c.id, runs.c.execution_id, runs.c.status, runs.c.outcome, runs.c.asserted)
+        select(runs.c.id, runs.c.execution_id, runs.c.status, runs.c.outcome)
         .where(runs.c.id.in_(run_ids))
         .with_for_update()
     ).all()
@@ -132,8 +132,6 @@ def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
             raise InUse(f"Run {row.id} is being worked on. Cancel it first.")
         counted_as = row.status if row.status in COUNTED else COUNT_OF[row.outcome]
         unit.count(row.execution_id, total=-1, **{counted_as: -1})
-        if row.outcome == "pass" and not row.asserted:
-            unit.count(row.execution_id, unasserted=-1)
         unit.add_event("run.deleted", row.execution_id, row.id)
     _delete_with_rows(unit, [row.id for row in rows])
     return len(rows)

@@ -85,9 +85,9 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0002"
+HEAD = "0003"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
-VERDICT = ("outcome", "fault", "score", "overall_score", "asserted", "reason")
+VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
 metadata = MetaData()
 
@@ -171,7 +171,6 @@ runs = Table(
     Column("fault", Id),
     Column("score", Float(53)),
     Column("overall_score", Float(53)),
-    Column("asserted", Boolean),
     Column("thread_id", Plain),
     Column("scenario_snapshot", Id, nullable=False),
     Column("persona_snapshot", Id),

@@ -71,7 +71,6 @@ function verdictOf(body: Partial<Verdict>): Verdict {
     score: body.score ?? null,
     overallScore: null,
     reason: body.reason ?? '',
-    asserted: body.asserted ?? true,
   };
 }
 

@@ -16,8 +16,7 @@ type Run = Pick<Schemas['RunSummary'], 'status' | 'result'>;
 
 export function standingOf(run: Run): Standing {
   if (run.status === 'queued' || run.status === 'running' || run.status === 'cancelled') return run.status;
-  if (!run.result) return 'error';
-  return run.result.outcome === 'pass' && !run.result.asserted ? 'unasserted' : run.result.outcome;
+  return run.result?.outcome ?? 'error';
 }
 
 /** An execution in one word: its status while it has no result, then the worst outcome of its runs. */

@@ -51,13 +51,13 @@ async def list_evaluations(
 @router.post("", operation_id="createEvaluation", status_code=201, responses=refusals(413, 415))
 async def create(studio: StudioDep, body: ScoreOne, once: OnceDep) -> EvaluationResultJson:
     """Score one recorded response and keep the result."""
-    return await _score(studio, _runner(studio, body.config), body.input, once)
+    return await _score(studio, _runner(studio, body.config, body.input), body.input, once)
 
 
 @router.post("/batch", operation_id="createEvaluations", status_code=201, responses=refusals(413, 415))
 async def create_many(studio: StudioDep, body: ScoreMany, once: OnceDep) -> Scored:
     """Score recorded responses with the same evaluators and keep the results."""
-    runner = _runner(studio, body.config)
+    runner = _runner(studio, body.config, *body.inputs)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def score(place: int, record: EvaluationInput) -> EvaluationResultJson:
@@ -75,10 +75,14 @@ async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:  # noqa:
     return cast(EvaluationResultJson, await studio.store.evaluation(id))
 
 
-def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
+def _runner(studio: Studio, config: ScoringConfig, *records: EvaluationInput) -> EvaluationRunner:
+    """What scores these records, all of which it can score."""
     services, registry = studio.workspace.services(), studio.workspace.registry
     settings = config.model_dump(by_alias=True, exclude_unset=True)
-    return EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+    runner = EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+    for record in records:
+        runner.check_criteria(record)
+    return runner
 
 
 async def _score(

@@ -81,7 +81,7 @@ class Rescored(Shape):
 
 
 class Figures(Shape):
-    """Runs in figures. An error is neither a pass nor a failure; runs without assertions are in no rate."""
+    """Runs in figures. An error is neither a pass nor a failure; unasserted runs are in no rate."""
 
     id: str | None
     name: str | None

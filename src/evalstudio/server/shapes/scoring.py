@@ -8,8 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
+from ...evaluators.contract import Kind
 from ...evaluators.criteria import EvaluationCriteria
 from ...evaluators.records import EvaluationInput
+from ...evaluators.results import Outcome
 from ...project.entities import Moment
 from ...scoring.config import Names
 from .base import Identity, Shape, Text
@@ -65,6 +67,21 @@ class CriterionResultJson(TypedDict):
 
 
 @with_config(ConfigDict(extra="allow"))
+class EvaluatorResultJson(TypedDict):
+    """What one evaluator came to; ``success`` is null where it could not have failed."""
+
+    name: str
+    type: str
+    kind: Kind
+    outcome: Literal["pass", "fail", "error", "skipped", "measured", "missing"]
+    success: bool | None
+    value: float | None
+    threshold: float | None
+    criterionName: NotRequired[str]
+    reason: NotRequired[str]
+
+
+@with_config(ConfigDict(extra="allow"))
 class EvaluationResultJson(TypedDict):
     """What a recorded response came to."""
 
@@ -72,7 +89,9 @@ class EvaluationResultJson(TypedDict):
     createdAt: NotRequired[str]
     overallScore: float | None
     success: bool
-    outcome: Literal["pass", "fail", "error"]
+    outcome: Outcome
+    reason: NotRequired[str]
+    evaluatorResults: NotRequired[list[EvaluatorResultJson]]
     results: list[CriterionResultJson]
     criterionScores: dict[str, float]
     metrics: dict[str, float]
@@ -93,7 +112,7 @@ class EvaluationSummary(Shape):
     created_at: Moment
     agent_id: str | None
     session_id: str | None
-    outcome: Literal["pass", "fail", "error"] | None
+    outcome: Outcome | None
     overall_score: float | None
 
 

@@ -76,7 +76,7 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
     >
       <Group gap={4} justify="center" wrap="nowrap" component="span">
         <OutcomeIcon size={16} color={`var(--mantine-color-${color}-6)`} aria-hidden />
-        {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total}`}
+        {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total - cell.counts.unasserted}`}
         <VisuallyHidden>{word}</VisuallyHidden>
       </Group>
     </PageLink>

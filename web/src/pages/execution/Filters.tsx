@@ -10,6 +10,7 @@ const WORDS: Record<RunChoice, string> = {
   pass: 'Pass',
   fail: 'Fail',
   error: 'Error',
+  unasserted: 'Unasserted',
   flaky: 'Flaky',
   waiting: 'Waiting',
 };
@@ -27,6 +28,7 @@ export function Filters({ filter, summary, onChange }: Props) {
     pass: counts.passed,
     fail: counts.failed,
     error: counts.errored,
+    unasserted: counts.unasserted,
     flaky: summary.flakyRuns,
     waiting: counts.queued + counts.running,
   };

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { filteredRuns, type Run, type RunFilter, subjectKey } from './runs';
 
-function run(id: string, outcome: 'pass' | 'fail' | 'error' | null, more: Partial<Run> = {}): Run {
+function run(
+  id: string,
+  outcome: 'pass' | 'fail' | 'error' | 'unasserted' | null,
+  more: Partial<Run> = {},
+): Run {
   const result = outcome && {
     success: outcome === 'pass',
     outcome,
@@ -9,7 +13,6 @@ function run(id: string, outcome: 'pass' | 'fail' | 'error' | null, more: Partia
     score: null,
     overallScore: null,
     reason: outcome,
-    asserted: true,
   };
   return {
     id,
@@ -33,6 +36,7 @@ const runs = [
   run('c', 'pass', { scenarioId: 's2', scenarioName: 'Cancels' }),
   run('d', 'error', { scenarioId: 's3', scenarioName: 'Breaks' }),
   run('e', null),
+  run('f', 'unasserted', { scenarioId: 's4', scenarioName: 'Measures' }),
 ];
 
 it('the runs of a flaky subject are those the server names', () => {
@@ -43,8 +47,10 @@ it('the runs of a flaky subject are those the server names', () => {
 
 it('runs are filtered by outcome, words and scenario', () => {
   const ids = (filter: RunFilter) => filteredRuns(runs, filter, new Set()).map((one) => one.id);
-  expect(ids({})).toHaveLength(5);
+  expect(ids({})).toHaveLength(6);
   expect(ids({ show: 'error' })).toEqual(['d']);
+  expect(ids({ show: 'unasserted' })).toEqual(['f']);
+  expect(ids({ show: 'pass' })).toEqual(['a', 'c']);
   expect(ids({ show: 'waiting' })).toEqual(['e']);
   expect(ids({ text: 'AGENT  cancels' })).toEqual(['c']);
   expect(ids({ scenario: 's3' })).toEqual(['d']);

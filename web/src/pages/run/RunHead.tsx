@@ -73,6 +73,11 @@ function Facts({ run }: { run: Run }) {
   );
 }
 
+const NEITHER: Record<string, string | undefined> = {
+  error: 'An error is neither a pass nor a failure; the run is in no pass rate of scored runs.',
+  unasserted: 'A run that asserted nothing is neither a pass nor a failure and is in no rate.',
+};
+
 function Reason({ run }: { run: Run }) {
   const { result } = run;
   if (!result || result.outcome === 'pass') return null;
@@ -83,9 +88,9 @@ function Reason({ run }: { run: Run }) {
       <Text size="sm" className={classes.reason}>
         {run.error ?? result.reason}
       </Text>
-      {result.outcome === 'error' && (
+      {NEITHER[result.outcome] && (
         <Text size="xs" mt={4}>
-          An error is neither a pass nor a failure; the run is in no pass rate of scored runs.
+          {NEITHER[result.outcome]}
         </Text>
       )}
     </Alert>
