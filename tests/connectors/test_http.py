@@ -12,7 +12,7 @@ from evalstudio.base.problems import InvalidInput
 from evalstudio.connectors.contract import ConnectorError, RunInfo
 from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
-from evalstudio.messages import Message, TokensUsage
+from evalstudio.messages import Message, TokensUsage, tool_calls_of
 
 SENT = [{"role": "user", "content": "Hi"}]
 
@@ -160,6 +160,63 @@ async def test_tool_calls_alone_are_an_answer(pool: HttpPool, agent: AgentServer
     (message,) = (await ask(session_of(http_agent, pool, config, url=agent.url))).messages
     assert message.role == "assistant"
     assert message.tool_calls is not None
+
+
+async def test_calls_by_path_stand_beside_those_of_the_message(pool: HttpPool, agent: AgentServer):
+    own = {"role": "assistant", "content": "Ok", "tool_calls": [{"name": "refund"}]}
+    agent.answers = Answer(json={"message": own, "calls": [{"name": "find"}, {"name": "refund"}]})
+    config = {"responsePath": "message", "toolCallsPath": "calls"}
+    (message,) = (await ask(session_of(http_agent, pool, config, url=agent.url))).messages
+    assert [call.name for call in message.tool_calls or ()] == ["refund", "find"]
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        (
+            "candidates[0].content",
+            {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f"}}]}}]},
+        ),
+        (
+            "output",
+            {"output": [{"type": "reasoning"}, {"type": "function_call", "name": "f", "arguments": "{}"}]},
+        ),
+        ("", {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}),
+    ],
+)
+async def test_answers_of_other_providers_are_read(
+    pool: HttpPool, agent: AgentServer, path: str, answer: Any
+):
+    agent.answers = Answer(json=answer)
+    reply = await ask(session_of(http_agent, pool, {"responsePath": path}, url=agent.url))
+    assert [call.name for call in tool_calls_of(reply.messages)] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [({}, "holds no count"), ("many", "not an object"), ({"input_tokens": "many"}, "not a number of tokens")],
+)
+async def test_a_usage_that_cannot_be_used_is_missing(
+    pool: HttpPool, agent: AgentServer, usage: Any, words: str
+):
+    agent.answers = says("Ok", usage=usage)
+    reply = await ask(session_of(http_agent, pool, url=agent.url))
+    assert reply.tokens_usage is None
+    assert words in str(reply.usage_missing)
+
+
+async def test_an_answer_that_reports_a_failure_is_one_wherever_the_reply_is(
+    pool: HttpPool, agent: AgentServer
+):
+    agent.answers = Answer(json={"success": False, "error": "no beds", "data": {"text": "Fine."}})
+    with pytest.raises(ConnectorError, match="no beds"):
+        await ask(session_of(http_agent, pool, {"responsePath": "data.text"}, url=agent.url))
+
+
+async def test_an_empty_reply_may_be_allowed(pool: HttpPool, agent: AgentServer):
+    agent.answers = Answer(json={"text": ""})
+    config = {"responsePath": "text", "allowEmpty": True}
+    assert (await ask(session_of(http_agent, pool, config, url=agent.url))).messages[0].text == ""
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,26 @@ async def test_messages_without_ids_are_told_apart_by_their_place(pool: HttpPool
     assert [message.text for message in messages] == ["a", "re: a", "b", "re: b", "c", "re: c"]
 
 
+async def test_what_a_message_holds_does_not_shift_the_places_of_others(pool: HttpPool, agent: AgentServer):
+    searched = [
+        {"type": "server_tool_use", "id": "s", "name": "search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": "found"},
+        {"type": "text", "text": "first"},
+    ]
+    first = [{"type": "human", "content": "a"}, {"type": "ai", "content": searched}]
+    second = [{"type": "human", "content": "b"}, {"type": "ai", "content": "second"}]
+    states = iter([first, [*first, *second]])
+    agent.answers = lambda seen: Answer(
+        json={"thread_id": "t"} if seen.path == "/threads" else {"messages": next(states)}
+    )
+    _, replies = await talk(session_of(langgraph_agent, pool, url=agent.url), "a", "b")
+    assert [[m.role for m in reply.messages] for reply in replies] == [
+        ["assistant", "tool", "assistant"],
+        ["assistant"],
+    ]
+    assert replies[1].messages[0].text == "second"
+
+
 async def test_the_configuration_goes_to_the_graph(pool: HttpPool, agent: AgentServer):
     agent.answers = graph({"messages": [{"type": "ai", "content": "Hi", "id": "m1"}]})
     config = {"assistantId": "booker", "configurable": {"tenant": "ü"}}

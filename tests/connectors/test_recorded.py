@@ -265,6 +265,31 @@ async def test_secrets_never_reach_the_file_and_the_conversation_goes_on(
     assert "***" in replies[0].messages[0].text
 
 
+async def test_a_missing_usage_is_played_back_with_its_reason(path: Path, pool: HttpPool) -> None:
+    said = [user("Hi")]
+    async with AgentServer(says("Ok", usage={"input_tokens": -1})) as server:
+        with Cassette.record(path) as cassette:
+            recorded = await opened(cassette, server.url, pool).invoke(said, said)
+    again = await opened(Cassette.replay(path), server.url).invoke(said, said)
+    assert again.usage_missing == recorded.usage_missing == "input_tokens is not a number of tokens: -1"
+
+
+async def test_a_recorded_answer_that_is_empty_or_unreadable_is_refused(path: Path, pool: HttpPool) -> None:
+    said = [user("Hi")]
+    async with AgentServer(says("Hello!")) as server:
+        with Cassette.record(path) as cassette:
+            await opened(cassette, server.url, pool).invoke(said, said)
+    whole = text_in(path)
+    path.write_text(whole.replace('"Hello!"', '" "'))
+    with pytest.raises(ConnectorError, match="neither text nor a tool call"):
+        await opened(Cassette.replay(path), server.url).invoke(said, said)
+    config = {"allowEmpty": True}
+    assert (await opened(Cassette.replay(path), server.url, config=config).invoke(said, said)).messages
+    path.write_text(whole.replace('"Hello!"', '[{"type":"tool_use"}]'))
+    with pytest.raises(CassetteError, match="a tool call without the name of its tool"):
+        await opened(Cassette.replay(path), server.url).invoke(said, said)
+
+
 async def test_a_recorded_answer_broken_by_hand_is_told(path: Path, pool: HttpPool) -> None:
     said = [user("Hi")]
     async with AgentServer() as server:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agent_server import AgentServer, says
+from tests.support.agent_server import AgentServer, Answer, says
 from tests.support.api_server import Api, serving
 from tests.support.projects import make_project, scripted
 
@@ -216,6 +216,36 @@ class TestTalkingToAnAgent:
         gone = (await api("POST", f"/api/connectors/{made['id']}/test")).json
         assert gone["success"] is False
         assert "nothing listens there" in gone["error"]
+
+    async def test_what_the_agent_hands_back_is_read_as_in_a_run(self, api: Api) -> None:
+        answers = [
+            Answer(json={"success": False, "error": "no beds left", "messages": ["Fine."]}),
+            says(""),
+            Answer(
+                json={"message": {"role": "model", "parts": [{"functionCall": {"name": "f"}}]}, "usage": {}}
+            ),
+        ]
+        async with AgentServer(answers) as agent:
+            made = await api.made("/api/connectors", {"name": "odd", "type": "http", "baseUrl": agent.url})
+            failed = (await api("POST", f"/api/connectors/{made['id']}/test")).json
+            assert (failed["success"], "no beds left" in failed["error"]) == (False, True)
+            invoke = f"/api/connectors/{made['id']}/invoke"
+            asked = {"messages": [{"role": "human", "parts": [{"text": "Hi"}]}]}
+            empty = (await api("POST", invoke, asked)).json
+            assert (empty["success"], "neither text nor a tool call" in empty["error"]) == (False, True)
+            said = (await api("POST", invoke, asked)).json
+            assert said["messages"][0]["tool_calls"][0]["function"]["name"] == "f"
+            assert (said["tokensUsage"], said["usageMissing"]) == (
+                None,
+                "the token usage holds no count that is known: {}",
+            )
+            assert agent.last.body["messages"] == [
+                {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+            ]
+            refused = await api(
+                "POST", invoke, {"messages": [{"role": "user", "content": [{"type": "tool_use"}]}]}
+            )
+            assert (refused.status, "without the name of its tool" in refused.text) == (422, True)
 
 
 class TestFigures:

@@ -10,7 +10,7 @@ from tests.storage.conftest import Opener
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
 from evalstudio.evaluators.results import Turn
-from evalstudio.messages import Message
+from evalstudio.messages import Message, tool_calls_of
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
 from evalstudio.storage.contract import IdempotencyKey, Lease, Snapshot
@@ -308,6 +308,36 @@ async def test_what_agents_say_is_kept_whatever_it_is(store: SqlStore) -> None:
     assert len(run.messages[2].text) == 300_000
     assert run.output == {"s": {"1": "x"}, "t": [1, [2]]}
     assert run.error == "\ufffd!"
+
+
+async def test_why_a_usage_is_missing_is_kept_with_its_turn(store: SqlStore) -> None:
+    await queued(store)
+    (mine,) = await claimed(store)
+    silent = turn().model_copy(update={"tokens_usage": None, "usage_missing": "it is negative"})
+    await store.append_turn(mine.lease, turn(1))
+    await store.append_turn(mine.lease, silent.model_copy(update={"number": 2}))
+    run = await store.run(mine.lease.run_id)
+    assert [one.usage_missing for one in run.turns if one.number] == [None, "it is negative"]
+    assert "usageMissing" not in turn(1).to_json()
+    assert silent.to_json()["usageMissing"] == "it is negative"
+
+
+async def test_messages_that_an_earlier_version_kept_unread_are_read_now_or_shown_as_they_are(
+    store: SqlStore,
+) -> None:
+    calling = [{"type": "tool_use", "id": "t", "name": "refund", "input": {}}]
+    broken = [{"type": "tool_use", "input": {}}]
+    nameless = [{"id": "", "type": "function", "function": {"name": "", "arguments": "{}"}}]
+    kept = [Message.unread({"role": "assistant", "content": content}) for content in (calling, broken)]
+    kept.append(Message.unread({"role": "assistant", "tool_calls": nameless}))
+    await queued(store)
+    (mine,) = await claimed(store)
+    await store.append_turn(
+        mine.lease, Turn.model_construct(number=1, messages=kept, results=[], user_message=None)
+    )
+    run = await store.run(mine.lease.run_id)
+    assert [call.name for call in tool_calls_of(run.messages)] == ["refund", ""]
+    assert run.messages[1].to_json() == {"role": "assistant", "content": broken}
 
 
 async def test_snapshots_are_kept_once_and_never_change(store: SqlStore) -> None:

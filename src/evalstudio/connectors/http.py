@@ -220,11 +220,11 @@ def _as_messages(reply: Any) -> list[Any] | None:
 
 
 def _with_calls(messages: list[Any], calls: list[Any]) -> list[Any]:
-    """The messages with the tool calls on the last one the assistant wrote."""
+    """The messages with the tool calls on the last one the assistant wrote, beside those it has itself."""
     last = next((m for m in reversed(messages) if fields_of(m).get("role") == "assistant"), None)
     if last is None:
         return [*messages, {"role": "assistant", "tool_calls": calls}]
-    return [{**last, "tool_calls": calls} if m is last else m for m in messages]
+    return [{**last, "toolCalls": calls} if m is last else m for m in messages]
 
 
 def _beginning(value: Any) -> str:

@@ -17,7 +17,7 @@ from ..messages import TokensUsage, UnreadableItem, read_messages, read_usage
 from .connection import RemoteConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 
-_SEEN = "langgraph.seen"
+_SEEN, _LENGTH = "langgraph.seen", "langgraph.length"
 
 
 class LangGraphConfig(RemoteConfig):
@@ -94,6 +94,7 @@ def _read(
     if not messages:
         waiting = f"; it waits for {json_text(interrupt)[:300]}" if interrupt else ""
         raise ConnectorError(f"the graph added no message{waiting}")
+    ctx.run.memory[_LENGTH] = len(state)
     seen |= known | {message["id"] for message in messages if "id" in message}
     return ConnectorResponse(
         messages=messages,
@@ -108,7 +109,8 @@ def _is_new(item: Any, place: int, known: set[str], ctx: ConnectorContext[LangGr
     message_id: Any = fields_of(item).get("id")
     if isinstance(message_id, str):
         return message_id not in known
-    return place >= ctx.run.thread_message_count + len(ctx.new_messages)
+    length: int = ctx.run.memory.get(_LENGTH, ctx.run.thread_message_count)
+    return place >= length + len(ctx.new_messages)
 
 
 def _error_text(error: Any) -> str:

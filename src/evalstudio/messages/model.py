@@ -98,6 +98,21 @@ class Message(BaseModel):
             raise UnreadableMessage(f"holds {len(read)} messages; put it into a list: {quoted(fields)}")
         return read[0]
 
+    @classmethod
+    def unread(cls, stored: Mapping[str, Any]) -> Message:
+        """A message as ``to_json`` wrote it, taken as it is: nothing in it is looked for or refused."""
+        fields = dict(stored)
+        if isinstance(fields.get("content"), list):
+            fields["content"] = [ContentBlock.model_construct(**block) for block in fields["content"]]
+        if fields.get("tool_calls"):
+            fields["tool_calls"] = [
+                ToolCall.model_construct(
+                    **call | {"function": FunctionCall.model_construct(**call["function"])}
+                )
+                for call in fields["tool_calls"]
+            ]
+        return cls.model_construct(**fields)
+
     @property
     def text(self) -> str:
         return text_of(self)

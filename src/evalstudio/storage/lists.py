@@ -185,7 +185,7 @@ def _stored(body: Mapping[str, Any]) -> list[Message]:
     try:
         return read_messages([body], roles=None)
     except UnreadableItem:
-        return [Message.model_construct(**body)]
+        return [Message.unread(body)]
 
 
 def get_snapshots(unit: Transaction, run_id: str) -> dict[str, Mapping[str, Any] | None]:

@@ -56,6 +56,7 @@ function Cost({ detail }: { detail: Turn }) {
       {tokens && (
         <span title={`${tokens.input} in, ${tokens.output} out`}> · {plural(tokens.total, 'token')}</span>
       )}
+      {!tokens && detail.usageMissing && <span title={detail.usageMissing}> · tokens unknown</span>}
     </span>
   );
 }
