@@ -153,7 +153,7 @@ class TestEachAssertionBroken:
         assert result.metrics["tool-call-count"] == 0
         assert "token-usage" not in result.metrics
         missing = next(r for r in result.evaluator_results if r.name == "token-usage")
-        assert (missing.value, missing.metadata["missing"], missing.success) == (0, True, True)
+        assert (missing.value, missing.metadata["missing"], missing.success) == (None, True, True)
 
     async def test_a_judge_that_is_out_of_order_is_an_error_and_no_failure(self) -> None:
         result = await book(booking_agent(), judge="I would say it went well.")

@@ -92,7 +92,7 @@ async def test_a_criterion_gets_a_score_on_its_scale() -> None:
 async def test_a_response_that_is_not_text_is_an_error_under_its_criterion() -> None:
     facts = facts_of(EvaluationInput(response={"complex": "data"}), [])
     (result,) = await run_entries([regex.use(pattern="a", criterionName="c")], facts)
-    assert result.error == "the response is not text"
+    assert result.error == 'no text at "response"'
     assert result.criterion_name == "c"
 
 

@@ -219,7 +219,7 @@ async def test_a_class_sees_the_record_and_the_criteria() -> None:
 
     result = await score(Looks())
     assert seen == [("Hello there", "Hello there", "Hi?", ["ok"])]
-    assert result.results == []
+    assert [(item.skipped, item.reasoning) for item in result.results] == [(True, "returned no result")]
     assert result.coverage.missing == ["ok"]
 
 
@@ -240,12 +240,12 @@ async def test_results_may_be_dicts_in_either_spelling() -> None:
         (RuntimeError("boom"), "boom"),
         (None, "expected a list of results"),
         ("fine", "expected a list of results"),
-        ([5], "not a result with a criterionName"),
+        ([5], "item 1 is a int"),
         ([{"score": 1}], "not a result with a criterionName"),
         ([{"criterionName": "ok", "score": [1, 2]}], "score is a list"),
         ([{"criterionName": "ok", "score": 1, "error": {"code": 3}}], "error is a dict"),
         ([EvaluationResult(True, reason=5)], "reason is a int"),  # pyright: ignore[reportArgumentType]
-        ([EvaluationResult(True, metadata=None)], "metadata is a NoneType"),  # pyright: ignore[reportArgumentType]
+        ([EvaluationResult(True, metadata=None)], "metadata is nothing"),  # pyright: ignore[reportArgumentType]
         ([EvaluationResult(True, criterion_name=["ok"])], "criterion_name is a list"),  # pyright: ignore[reportArgumentType]
     ],
 )
@@ -259,11 +259,14 @@ async def test_nonsense_from_a_class_is_its_own_error_and_nobody_elses(answer: A
     assert result.coverage.errors == 1
 
 
-async def test_a_score_on_an_undeclared_criterion_is_shown_as_unknown() -> None:
+async def test_a_score_on_an_undeclared_criterion_is_an_error_and_shown_as_unknown() -> None:
     result = await score(class_style([{"criterionName": "tone", "score": 4}]), LENGTH)
-    assert result.results[0].to_json() == {"criterionName": "tone", "score": 4, "evaluatorType": "fixed"}
+    assert result.results[0].criterion_name == "tone"
+    assert result.results[0].error is not None
+    assert 'no criterion is named "tone"' in result.results[0].error
     assert result.coverage.unknown == ["tone"]
     assert result.overall_score == 1.0
+    assert result.outcome == "error"
 
 
 async def test_a_score_too_large_for_any_float_is_left_out_and_counted() -> None:
@@ -272,6 +275,7 @@ async def test_a_score_too_large_for_any_float_is_left_out_and_counted() -> None
     )
     assert result.overall_score is None
     assert result.coverage.excluded[0]["reason"] == "not a finite number"
+    assert result.outcome == "error"
 
 
 # -- concurrency, timeouts and errors

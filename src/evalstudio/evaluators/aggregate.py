@@ -124,7 +124,9 @@ def criterion_score(finding: Finding, declared: Mapping[str, EvaluationCriteria]
     name = criterion_of(finding, declared)
     if name is None:
         return None
-    score = score_on_scale(finding, declared.get(name))
+    # The coverage tells a score that has no place on its scale from one that is not there.
+    failed_to_score = finding.error is not None and finding.score is not None
+    score = finding.score if failed_to_score else score_on_scale(finding, declared.get(name))
     unbounded = "unbounded" in finding.metadata and bool(finding.metadata["unbounded"])
     return CriterionScore(name, score, finding.error, finding.skipped, unbounded)
 

@@ -232,6 +232,9 @@ def weigh(
             continue
         if item.error is not None:
             coverage.errors += 1
+            if item.score is not None:
+                # What erred is in no mean; its score may tell why.
+                _place(item, criterion, {}, coverage)
         elif item.skipped or item.score is None:
             coverage.skipped += 1
         else:

@@ -273,4 +273,7 @@ async def _evaluate(ctx: EvaluatorContext[Any]) -> Returned:
         answer = await cast(Awaitable[object], answer)
     if not isinstance(answer, list | tuple):
         raise TypeError(f"evaluate returned a {type(answer).__name__}; expected a list of results")
+    for item in cast(Sequence[object], answer):
+        if isinstance(item, Mapping) and not item.keys() & {"criterionName", "criterion_name", "success"}:
+            raise TypeError("evaluate returned a dict that is not a result with a criterionName")
     return cast(Returned, answer)
