@@ -375,3 +375,52 @@ async def test_the_agent_says_it_booked_but_its_database_knows_better() -> None:
     result = await run_scenario(scenario, liar)
     assert result.outcome == "fail"
     assert "bookings" in result.reason
+
+
+class TestWhoAsksForTheLastTurn:
+    @staticmethod
+    def asking(seen: list[bool], **settings: Any) -> Any:
+        def asks(ctx: EvaluatorContext[Any]) -> bool:
+            seen.append(ctx.is_final)
+            return True
+
+        return define_evaluator(**settings)(asks).use()
+
+    @staticmethod
+    def looking(seen: list[int]) -> Any:
+        async def looks(ctx: EvaluatorContext[Any]) -> bool:
+            seen.append(ctx.turn)
+            return True
+
+        return define_evaluator(cost="llm")(looks).use()
+
+    async def test_they_are_asked_again_once_it_is_known_and_nobody_else_is(self) -> None:
+        asked: list[bool] = []
+        looked: list[int] = []
+        llm = ScriptedLlm(persona=[{"message": "More", "stop": False}, {"message": "", "stop": True}])
+        scenario = make(script=["Hi"], evaluators=[self.asking(asked), self.looking(looked)])
+        result = await run_scenario(scenario, echo, persona=Persona(name="Ada"), llm=llm)
+        assert (asked, looked) == ([False, False, True], [1, 2])
+        assert (result.ended_by, [len(turn.results) for turn in result.turns]) == ("user", [4, 4])
+
+    async def test_an_end_known_beforehand_is_told_at_once(self) -> None:
+        asked: list[bool] = []
+        await run_scenario(make(script=["Hi", "Ho"], evaluators=[self.asking(asked)]), echo)
+        assert asked == [False, True]
+
+    async def test_a_failure_ends_it_for_them_too(self) -> None:
+        asked: list[bool] = []
+        fails = regex("Hi", mustMatch=False)
+        await run_scenario(make(script=["Hi", "Ho"], evaluators=[self.asking(asked), fails]), echo)
+        assert asked == [False, True]
+
+    async def test_a_conversation_that_broke_off_had_no_last_turn(self) -> None:
+        asked: list[bool] = []
+
+        def breaks(messages: list[Message]) -> str:
+            if len(messages) > 1:
+                raise ConnectorError("gone")
+            return "Hello"
+
+        await run_scenario(make(script=["Hi", "Ho"], evaluators=[self.asking(asked)]), breaks)
+        assert asked == [False]

@@ -16,6 +16,7 @@ from evalstudio.evaluators.aggregate import (
     conclude_once,
     decide,
     due,
+    has_held,
     mark_pending,
     run_evaluators,
     score_on_scale,
@@ -23,7 +24,7 @@ from evalstudio.evaluators.aggregate import (
 from evalstudio.evaluators.contract import EvaluationResult, EvaluatorContext, TurnFacts
 from evalstudio.evaluators.criteria import EvaluationCriteria
 from evalstudio.evaluators.definition import define_evaluator
-from evalstudio.evaluators.results import Verdict
+from evalstudio.evaluators.results import Verdict, with_later
 
 M = entry("m", kind="metric")
 
@@ -360,3 +361,56 @@ class TestOneTurnAlone:
         facts = TurnFacts(criteria=[EvaluationCriteria(name="polite")])
         verdict = await run_evaluators([define_evaluator("scores")(scores).use(name="scores")], facts)
         assert verdict.overall_score == 1.0
+
+
+class TestWhatIsShown:
+    def test_a_budget_that_was_kept_shows_where_it_was_used_most(self) -> None:
+        used = (0.2, 0.9, 0.4)
+        turns = [[result(A, "pass", n, metadata={"budgetUsed": share})] for n, share in enumerate(used, 1)]
+        assert conclude([A], turns).evaluator_results[0].turn == 2
+
+    def test_a_budget_for_the_whole_run_shows_its_total(self) -> None:
+        turns = [[result(A, "pass", n, metadata={"budgetUsed": 0.5})] for n in (1, 2)]
+        assert conclude([A], turns).evaluator_results[0].turn == 2
+
+    def test_a_sum_has_a_reason_and_metadata_that_fit_it(self) -> None:
+        metric = replace(entry("m", kind="metric", reduce="sum"), unit="calls")
+        seen = [
+            {"n": 1, "names": ["a"], "track": "all", "odd": 1},
+            {"n": 2, "names": ["b"], "track": "all", "odd": ""},
+        ]
+        turns = [[result(metric, "pass", n, value=float(n), metadata=data)] for n, data in enumerate(seen, 1)]
+        turns.append([result(metric, "pass", 3, metadata={"missing": True})])
+        (shown,) = conclude([metric], turns).evaluator_results
+        assert (shown.value, shown.reason) == (3.0, "3 calls in all, over 2 turns (1 of 3 not measured)")
+        assert shown.metadata == {"n": 3, "names": ["a", "b"], "track": "all", "reduce": "sum", "turns": 2}
+
+    def test_a_mean_is_explained_and_the_largest_is_that_of_its_turn(self) -> None:
+        for how, turn, reason in (("mean", 3, "2 on average, over 3 turns"), ("max", 2, "m pass")):
+            metric = entry("m", kind="metric", reduce=how)
+            turns = [[result(metric, "pass", n, value=v)] for n, v in enumerate((1.0, 4.0, 1.0), 1)]
+            (shown,) = conclude([metric], turns).evaluator_results
+            assert (shown.turn, shown.reason) == (turn, reason)
+
+    def test_what_was_never_measured_is_missing_not_zero(self) -> None:
+        missing = result(M, "pass", metadata={"missing": True})
+        (shown,) = conclude([M], [[missing]]).evaluator_results
+        assert (shown.value, shown.word) == (None, "missing")
+
+    def test_not_being_asked_is_shown_only_where_there_is_nothing_else(self) -> None:
+        spared = result(E, "skip", 1, metadata={"notAsked": True})
+        (shown,) = conclude([E], [[spared]]).evaluator_results
+        assert shown.not_asked
+        turns = [[spared], [result(E, "pass", 2, criterion_name="x")]]
+        assert has_held(E, turns)
+        assert [row.criterion_name for row in conclude([E], turns).evaluator_results] == ["x"]
+
+    def test_what_was_found_later_takes_the_place_of_what_was_found_before(self) -> None:
+        before = [result(A, "pass"), result(E, "pass"), result(A, "skip")]
+        later = [result(F, "fail"), result(A, "fail")]
+        merged = with_later(before, later)
+        assert [(one.name, one.reason) for one in merged] == [
+            ("a", "a fail"),
+            ("e", "e pass"),
+            ("f", "f fail"),
+        ]

@@ -49,6 +49,10 @@ async def state(ctx):
 @define_evaluator(gate="always")
 def raises(ctx) -> bool:
     raise RuntimeError("the evaluator broke")
+
+@define_evaluator(gate="always")
+def farewell(ctx) -> bool:
+    return not ctx.is_final
 """
 
 
@@ -90,6 +94,12 @@ ENDINGS: dict[str, tuple[dict[str, Any], Any, Any, dict[str, Any]]] = {
         [says("one"), says("two"), LEAVES],
         [],
         {"outcome": "pass", "endedBy": "user", "turns": 2, "final": "at the end"},
+    ),
+    "user, after a turn whose evaluator had asked whether it was the last": (
+        scenario(evaluators=[{"type": "farewell"}, HARMLESS]),
+        [says("one"), says("two"), LEAVES],
+        [],
+        {"outcome": "fail", "endedBy": "user", "turns": 2, "last": [("farewell", False), ("regex", True)]},
     ),
     "limit": (
         scenario(maxMessages=4),
@@ -169,6 +179,10 @@ async def test_every_ending_is_kept_whole(name: str, tmp_path: Path, storage: St
         assert "finalResults" not in run.output
         if "final" in expected:
             assert run.turns[-1].results[-1].name == expected["final"]
+        if "last" in expected:
+            last = [(one.name, one.success) for one in run.turns[-1].results if one.kind == "assertion"]
+            assert last == expected["last"]
+            assert all(one.success for one in run.turns[0].results)
 
 
 async def test_a_cassette_without_the_answer_is_a_fault_of_the_system(

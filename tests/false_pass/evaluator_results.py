@@ -114,7 +114,7 @@ returning(
     "no_such_criterion",
     "A successful result scores a criterion that nobody declared",
     {"success": True, "score": 5, "criterionName": "qualty"},
-    says_why='no criterion "qualty" is declared',
+    says_why='no criterion is named "qualty"',
 )
 returning("no_results", "An evaluator returns an empty list", [], says_why="", expect="unasserted")
 returning(
@@ -144,7 +144,7 @@ async def scored_by_class(results: list[Any]) -> Came:
     "data",
     "A class-style evaluator scores a criterion that nobody declared",
     expect="error",
-    says='no criterion "tone"',
+    says='no criterion is named "tone"',
 )
 async def class_scores_another_criterion() -> Came:
     return await scored_by_class([CriterionResult("tone", 5)])

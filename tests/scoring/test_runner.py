@@ -219,7 +219,7 @@ async def test_a_class_sees_the_record_and_the_criteria() -> None:
 
     result = await score(Looks())
     assert seen == [("Hello there", "Hello there", "Hi?", ["ok"])]
-    assert [one.skipped for one in result.results] == [True]
+    assert [(item.skipped, item.reasoning) for item in result.results] == [(True, "returned no result")]
     assert result.coverage.missing == ["ok"]
 
 
@@ -240,7 +240,7 @@ async def test_results_may_be_dicts_in_either_spelling() -> None:
         (RuntimeError("boom"), "boom"),
         (None, "expected a list of results"),
         ("fine", "expected a list of results"),
-        ([5], "not a result with a criterionName"),
+        ([5], "item 1 is a int"),
         ([{"score": 1}], "not a result with a criterionName"),
         ([{"criterionName": "ok", "score": [1, 2]}], "score is a list"),
         ([{"criterionName": "ok", "score": 1, "error": {"code": 3}}], "error is a dict"),

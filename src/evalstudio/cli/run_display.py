@@ -150,7 +150,8 @@ def _grid(indent: int, width: int) -> Any:
 
 
 def _named(finding: Finding) -> str:
-    return f"{finding.name} ({finding.criterion_name})" if finding.criterion_name else finding.name
+    name = f"{finding.name} ({finding.criterion_name})" if finding.criterion_name else finding.name
+    return f"{name}, rule {finding.rule}" if finding.rule else name
 
 
 def _print_tables(run: Run) -> None:

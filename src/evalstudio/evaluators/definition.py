@@ -279,5 +279,6 @@ async def _evaluate(ctx: EvaluatorContext[Any]) -> Returned:
 def _is_of_criterion(item: object) -> bool:
     """Whether it may be a result on a criterion; what is wrong inside of one is told by itself."""
     if isinstance(item, Mapping):
-        return not {"criterionName", "criterion_name"}.isdisjoint(cast(Mapping[object, object], item))
+        naming = {"criterionName", "criterion_name", "success"}
+        return not naming.isdisjoint(cast(Mapping[object, object], item))
     return isinstance(item, EvaluationResult | CriterionResult)

@@ -285,7 +285,8 @@ def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, star
         result.value = _value(entry, returned, place)
         result.success = entry.kind == "metric" or _success(entry, returned, result.value, place)
     except (ValueError, TypeError, OverflowError) as error:
-        return _returned_error(entry, returned, facts, str(error), start)
+        result = _returned_error(entry, returned, facts, str(error), start)
+        result.score = returned.score
     return result
 
 
@@ -303,13 +304,16 @@ def _returned_error(
 def _place(entry: Entry, returned: EvaluationResult, facts: TurnFacts) -> float | None:
     """Where an assertion's score is on its criterion's scale, from 0 to 1. It must have a place there."""
     assert returned.score is not None
-    criterion = _criterion(returned.criterion_name or entry.key, facts)
     if entry.kind == "metric":
         return None
+    criterion = _criterion(returned.criterion_name or entry.key, facts)
     if criterion is None:
+        # Yes and no need no scale; anything else means something only on one.
+        if isinstance(returned.score, bool):
+            return float(returned.score)
         if returned.criterion_name is None:
             return None
-        raise ValueError(f'no criterion "{returned.criterion_name}" is declared to read the score by')
+        raise ValueError(f'no criterion is named "{returned.criterion_name}", so nothing says its scale')
     try:
         return normalize(returned.score, criterion)
     except Excluded as reason:

@@ -28,7 +28,8 @@ export function standingOfResult(result: Result): Standing {
 
 export function titleOf(result: Result): string {
   const name = result.name && result.name !== result.type ? result.name : result.label;
-  return result.criterionName ? `${name}: ${result.criterionName}` : name;
+  const about = result.criterionName ? `${name}: ${result.criterionName}` : name;
+  return result.rule ? `${about}, rule ${result.rule}` : about;
 }
 
 /** The run's own results; while it is under way, the newest of each evaluator so far. */
@@ -43,7 +44,7 @@ export function resultsOf(run: Run): Result[] {
 }
 
 export function keyOf(result: Result): string {
-  return `${result.name ?? result.type} ${result.criterionName ?? ''}`;
+  return `${result.name ?? result.type} ${result.criterionName ?? ''} ${result.rule ?? ''}`;
 }
 
 export function assertionsOf(results: Result[]): Result[] {
