@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..base.problems import InvalidInput, Problem, suggestion
 from ..conversation.definitions import Case
+from ..project.documents import check_stored
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
@@ -44,6 +45,7 @@ async def request_for(
     repetitions: int | None = None,
 ) -> ExecutionRequest:
     """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
+    check_stored(stored)
     store = workspace.store
     scenarios = [await store.get("scenario", one) for one in stored.scenario_ids]
     if only:
@@ -149,13 +151,17 @@ async def start_execution(
 
 async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
     for connector in request.connectors:
+        check_stored(connector)
         try:
             check_connector(connector, workspace.registry)
         except InvalidInput as error:
             raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
     for scenario in request.scenarios:
+        check_stored(scenario)
         personas = [await workspace.store.get("persona", one) for one in scenario.persona_ids]
+        for persona in personas:
+            check_stored(persona)
         try:
             cases = check_scenario(
                 scenario,
