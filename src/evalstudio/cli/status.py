@@ -37,6 +37,7 @@ async def _here(project: LocalProject) -> dict[str, Any]:
         "storage": {"type": config.storage.type, "place": place_of(config.storage, workspace.folder)},
         "plugins": [plugin.to_json() for plugin in workspace.registry.plugins],
         "models": None if llm is None else {"provider": llm.provider, **plain(llm.models)},
+        "refused": [one.to_json() for one in await project.definitions.refused()],
     }
 
 
@@ -51,6 +52,7 @@ async def _there(project: RemoteProject) -> dict[str, Any]:
         "storage": {"type": about["storage"], "place": "on the server"},
         "plugins": await client.call("GET", "/api/plugins"),
         "models": None if models["models"] is None else {"provider": provider, **models["models"]},
+        "refused": await client.call("GET", "/api/definitions/refused"),
     }
 
 
@@ -86,6 +88,18 @@ def _print(status: dict[str, Any]) -> None:
     }
     for name, text in rows.items():
         typer.echo(f"{name + ':':<16}{printable(text)}")
+    _print_refused(status["refused"])
+
+
+def _print_refused(refused: list[dict[str, Any]]) -> None:
+    """What must be changed before it can run again."""
+    if not refused:
+        return
+    typer.echo(
+        f"Refused:        {len(refused)} of them cannot be run as they are; change them and save again:"
+    )
+    for problem in (problem for one in refused for problem in one["problems"]):
+        typer.echo(printable(f"  {problem}"))
 
 
 def _last(execution: Any) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
-from ..project.documents import STORED, AnyStored, DefinitionKind
+from ..project.documents import AnyStored, DefinitionKind, read_stored
 from ..project.entities import Execution, Run, RunSummary
 from ..storage.contract import Filters, Page
 from .asynchronous import AsyncClient, ServerError
 
-E = TypeVar("E", bound=BaseModel)
+E = TypeVar("E")
 
 _LARGEST_PAGE = 500
 _NONE = Filters()
@@ -28,7 +27,7 @@ class RemoteRecords:
     async def list_of(
         self, kind: DefinitionKind, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[AnyStored]:
-        return await self._page(f"/api/{kind}s", STORED[kind], filters, cursor, limit)
+        return await self._page(f"/api/{kind}s", partial(read_stored, kind), filters, cursor, limit)
 
     async def execution(self, execution_id: str) -> Execution:
         return await self._client.execution(execution_id)
@@ -36,7 +35,7 @@ class RemoteRecords:
     async def executions(
         self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[Execution]:
-        return await self._page("/api/executions", Execution, filters, cursor, limit)
+        return await self._page("/api/executions", Execution.model_validate, filters, cursor, limit)
 
     async def run(self, run_id: str, *, attempt: int | None = None) -> Run:
         return await self._client.run(run_id, attempt=attempt)
@@ -44,7 +43,7 @@ class RemoteRecords:
     async def runs(
         self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]:
-        return await self._page("/api/runs", RunSummary, filters, cursor, limit)
+        return await self._page("/api/runs", RunSummary.model_validate, filters, cursor, limit)
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         return await self._affected("cancel", execution_id, run_ids)
@@ -76,14 +75,14 @@ class RemoteRecords:
         return True
 
     async def _page(
-        self, path: str, shape: type[E], filters: Filters, cursor: str | None, limit: int
+        self, path: str, read: Callable[[Any], E], filters: Filters, cursor: str | None, limit: int
     ) -> Page[E]:
         """As many as ``limit`` says, in as many requests as the server needs for them."""
         items: list[E] = []
         while True:
             query = {**_query(filters), "cursor": cursor, "limit": min(limit - len(items), _LARGEST_PAGE)}
             page = await self._client.call("GET", path, query=query)
-            items += [shape.model_validate(item) for item in page["items"]]
+            items += [read(item) for item in page["items"]]
             cursor = page["cursor"]
             if cursor is None or len(items) >= limit:
                 return Page(items, cursor)

@@ -8,6 +8,7 @@ from uuid import uuid4
 from ..connectors.connection import CallPolicy
 from ..connectors.contract import RunInfo
 from ..connectors.session import AgentSession, ConnectorCheck, test_connector
+from ..project.documents import check_stored
 from ..project.entities import Stored, StoredConnector
 from .workspace import Workspace
 
@@ -29,4 +30,5 @@ def agent_session(workspace: Workspace, connector: StoredConnector) -> AgentSess
 
 
 def _fields(connector: StoredConnector) -> dict[str, Any]:
+    check_stored(connector)
     return connector.model_dump(mode="json", by_alias=True, exclude=set(Stored.model_fields))

@@ -16,10 +16,12 @@ from ..base.problems import InvalidInput, Problem, suggestion
 from ..project.changes import (
     DefinitionChange,
     ProjectState,
+    RefusedDefinition,
     changes_for,
     entity_of,
     project_state_of,
     read_files,
+    refused_definitions,
 )
 from ..project.documents import (
     KINDS,
@@ -30,6 +32,7 @@ from ..project.documents import (
     check_references,
     document_of,
     read_document,
+    read_stored,
 )
 from ..project.entities import StoredConnector, StoredPersona, name_key
 from ..project.secrets import SecretBox, masked
@@ -104,6 +107,11 @@ class DefinitionService:
                     raise
         raise AssertionError("the last try returns or raises")
 
+    async def refused(self) -> list[RefusedDefinition]:
+        """The definitions that cannot be run as they are, such as those an earlier version still took."""
+        state = await load_project_state(self._store)
+        return await asyncio.to_thread(refused_definitions, state, self._context)
+
     async def delete(self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None) -> None:
         await self._store.delete(kind, definition_id, expected=expected)
 
@@ -158,7 +166,8 @@ def masked_entity(entity: AnyStored) -> AnyStored:
     """A definition as it may be shown."""
     if not isinstance(entity, StoredPersona | StoredConnector):
         return entity
-    return type(entity).model_validate(masked(entity.model_dump(by_alias=True)))
+    kind = "persona" if isinstance(entity, StoredPersona) else "connector"
+    return read_stored(kind, masked(entity.model_dump(by_alias=True, warnings=False)))
 
 
 async def apply_files(workspace: Workspace, paths: Sequence[Path]) -> list[DefinitionChange]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..base.problems import InvalidInput, Problem, suggestion
 from ..connectors.templates import check_template
 from ..conversation.definitions import Case
+from ..project.documents import check_stored
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
@@ -45,6 +46,7 @@ async def request_for(
     repetitions: int | None = None,
 ) -> ExecutionRequest:
     """What running an eval takes, narrowed to some of its scenarios or turned to other connectors by name."""
+    check_stored(stored)
     store = workspace.store
     scenarios = [await store.get("scenario", one) for one in stored.scenario_ids]
     if only:
@@ -151,6 +153,7 @@ async def start_execution(
 async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
     configs: dict[str, Any] = {}
     for connector in request.connectors:
+        check_stored(connector)
         try:
             definition = check_connector(connector, workspace.registry)
             configs[connector.name] = definition.settings(connector.config).config
@@ -158,7 +161,10 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
     for scenario in request.scenarios:
+        check_stored(scenario)
         personas = [await workspace.store.get("persona", one) for one in scenario.persona_ids]
+        for persona in personas:
+            check_stored(persona)
         try:
             cases = check_scenario(
                 scenario,

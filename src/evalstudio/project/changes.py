@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from ..base.files import read_file
 from ..base.problems import InvalidInput, Problem, ProblemList
@@ -25,6 +28,7 @@ from .documents import (
     DefinitionKind,
     Document,
     check_references,
+    check_stored,
     document_of,
     read_documents,
     spelled_as_defined,
@@ -202,17 +206,62 @@ def _registration_problems(
     settled: Sequence[Document], after: Sequence[Document], context: DefinitionContext
 ) -> Iterator[Problem]:
     """What validates on its own but not with what is registered here. Only running needs a model."""
-    people = {d.key[1]: Persona.model_validate(d.body) for d in after if d.kind == "persona"}
+    people = _people(after)
     for document in settled:
-        problems = ProblemList()
+        yield from map(document.placed, _problems_here(document, people, context))
+
+
+def _people(documents: Iterable[Document]) -> dict[str, Persona]:
+    """The personas by name, without those that cannot be read."""
+    people: dict[str, Persona] = {}
+    for document in documents:
+        if document.kind == "persona":
+            with suppress(ValidationError):
+                people[document.key[1]] = Persona.model_validate(document.body)
+    return people
+
+
+def _problems_here(
+    document: Document, people: Mapping[str, Persona], context: DefinitionContext
+) -> ProblemList:
+    problems = ProblemList()
+    with problems.collect():
+        if document.kind == "persona":
+            check_own_variables(document.body)
+        elif document.kind == "connector":
+            check_connector(Connector.model_validate(document.body), context.registry)
+        elif document.kind == "scenario":
+            _check_scenario(document, people, context)
+    return problems
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDefinition:
+    """A stored definition that cannot be run as it is, and what to change."""
+
+    kind: DefinitionKind
+    id: str
+    name: str
+    problems: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "id": self.id, "name": self.name, "problems": self.problems}
+
+
+def refused_definitions(state: ProjectState, context: DefinitionContext) -> list[RefusedDefinition]:
+    """Every stored definition that would be refused if it were defined now. Only running needs a model."""
+    people = _people(state.documents.values())
+    refused: list[RefusedDefinition] = []
+    for key, document in state.documents.items():
+        entity, problems = state.entities[key], ProblemList()
         with problems.collect():
-            if document.kind == "persona":
-                check_own_variables(document.body)
-            elif document.kind == "connector":
-                check_connector(Connector.model_validate(document.body), context.registry)
-            elif document.kind == "scenario":
-                _check_scenario(document, people, context)
-        yield from map(document.placed, problems)
+            check_stored(entity)
+        if not problems:
+            here = _problems_here(document, people, context)
+            problems += [one.within(subject=f'{document.kind} "{document.name}"') for one in here]
+        if problems:
+            refused.append(RefusedDefinition(document.kind, entity.id, document.name, [*map(str, problems)]))
+    return refused
 
 
 def _check_scenario(document: Document, people: Mapping[str, Persona], context: DefinitionContext) -> None:

@@ -6,11 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_snake
 
 from ..base.located import PLAIN, Located
@@ -56,6 +57,43 @@ _STORED = set(Stored.model_fields)
 _SCHEMA = "$schema"
 
 
+def read_stored(kind: DefinitionKind, fields: Mapping[str, Any]) -> AnyStored:
+    """A definition as it is kept. One that is refused today is read as it stands, to be shown and mended.
+
+    Whoever uses it calls ``check_stored`` first.
+    """
+    model = STORED[kind]
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        refused = {part["loc"][0] for part in error.errors() if part["loc"]}
+    values = dict(fields)
+    for name, info in model.model_fields.items():
+        key = info.alias or name
+        if (spelling := key if key in values else name) in values:
+            value, annotated = values.pop(spelling), cast(Any, info.annotation)
+            values[name] = value if key in refused else TypeAdapter[Any](annotated).validate_python(value)
+    return _keeping_all(model).model_construct(**values)
+
+
+@cache
+def _keeping_all(model: type[AnyStored]) -> type[AnyStored]:
+    """The same kind of definition, with room for what it does not know."""
+    subclass: Any = type(f"Refused{model.__name__}", (model,), {"model_config": ConfigDict(extra="allow")})
+    return subclass
+
+
+def check_stored(entity: AnyStored) -> None:
+    """Refuse a stored definition that this version would not take."""
+    kind: DefinitionKind = next(kind for kind in KINDS if isinstance(entity, STORED[kind]))
+    fields = entity.model_dump(by_alias=True, exclude=_STORED, warnings=False)
+    try:
+        MODELS[kind].model_validate(fields)
+    except ValidationError as error:
+        problems = problems_of(error, fields, MODELS[kind], is_secret=is_secret)
+        raise InvalidInput(*problems).within(subject=f'{kind} "{entity.name}"') from None
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One definition, in the form files have. ``located`` is where it was read, if it was."""
@@ -84,7 +122,9 @@ class Document:
 
 def document_of(kind: DefinitionKind, entity: BaseModel, names: Mapping[str, str]) -> Document:
     """A definition as a document. ``names`` are those of everything that may be referred to, by id."""
-    dumped = entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_STORED)
+    dumped = entity.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude=_STORED, warnings=False
+    )
     fields = {ids: field_name for field_name, (ids, _) in REFERENCES[kind].items()}
     body: dict[str, Any] = {"name": dumped["name"]}
     for key, item in dumped.items():

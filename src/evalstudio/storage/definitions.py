@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Persona, Scenario
-from ..project.documents import REFERENCES, STORED, AnyStored, DefinitionKind
+from ..project.documents import REFERENCES, AnyStored, DefinitionKind, read_stored
 from ..project.entities import Connector, Stored, StoredScenario, name_key, now
 from . import schema
 from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
@@ -156,13 +156,15 @@ def _entity(kind: DefinitionKind, row: AnyRow) -> AnyStored:
         "updated_at": moment_of(row.updated),
         "version": row.version,
     }
-    return STORED[kind].model_validate(row.document | own)
+    return read_stored(kind, row.document | own)
 
 
 def _document(entity: AnyStored) -> dict[str, Any]:
     try:
         # Through the text that is kept, so that what is compared is what would be read.
-        return orjson.loads(json_text(entity.model_dump(mode="json", by_alias=True, exclude=_OWN)))
+        return orjson.loads(
+            json_text(entity.model_dump(mode="json", by_alias=True, exclude=_OWN, warnings=False))
+        )
     except PydanticSerializationError:
         raise StorageError(
             f'The {kind_of(entity)} "{entity.name}" holds objects that only exist in code. '

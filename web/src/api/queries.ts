@@ -54,6 +54,10 @@ export const statusQuery = queryOptions({
   queryKey: ['status'],
   queryFn: () => dataOf(client.GET('/api/status')),
 });
+export const refusedQuery = queryOptions({
+  queryKey: ['refused'],
+  queryFn: () => dataOf(client.GET('/api/definitions/refused')),
+});
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: () => dataOf(client.GET('/api/session')),

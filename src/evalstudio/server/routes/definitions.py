@@ -17,7 +17,7 @@ from ...connectors.contract import ConnectorError
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
-from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind
+from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored
 from ...project.validation import cases_of
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -25,11 +25,24 @@ from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
 from ..shapes.base import Identity, PageOf, Text
-from ..shapes.system import ConnectorTest, ConnectorType, Invocation, InvocationResult, Prompt
+from ..shapes.system import (
+    ConnectorTest,
+    ConnectorType,
+    Invocation,
+    InvocationResult,
+    Prompt,
+    RefusedDefinition,
+)
 
 router = APIRouter(route_class=JsonRoute)
 
 DefinitionId = Annotated[Identity, Path(alias="id")]
+
+
+@router.get("/definitions/refused", tags=["definitions"], operation_id="listRefusedDefinitions")
+async def list_refused(studio: StudioDep) -> list[RefusedDefinition]:
+    """Definitions that cannot be run as they are, such as those an earlier version still took."""
+    return [RefusedDefinition.model_validate(one.to_json()) for one in await studio.definitions.refused()]
 
 
 @router.get("/connectors/types", tags=["connectors"], operation_id="listConnectorTypes")
@@ -84,6 +97,8 @@ async def get_prompt(
     """What the simulated user of a scenario is told, as one of its personas; its first case filled in."""
     scenario = await studio.store.get("scenario", definition_id)
     persona = await studio.store.get("persona", persona_id) if persona_id else None
+    for entity in filter(None, (scenario, persona)):
+        check_stored(entity)
     cases = cases_of(scenario, studio.workspace.folder)
     plan = prepare(
         scenario, studio.workspace.registry, case=cases[0] if cases else None, persona=persona, has_model=True

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from ...evaluators.contract import Gate, Kind
 from ...messages import Message, MessageList, TokensUsage
+from ...project.documents import DefinitionKind
 from ...project.entities import Execution, Moment, RunSummary
 from .base import PageOf, Shape
 from .scoring import EvaluationSummary, Feedback
@@ -45,6 +46,15 @@ class Prompt(Shape):
     """What the simulated user is told about itself."""
 
     prompt: str
+
+
+class RefusedDefinition(Shape):
+    """A stored definition that cannot be run as it is."""
+
+    kind: DefinitionKind
+    id: str
+    name: str
+    problems: list[str] = Field(description="What is wrong with it and what to change")
 
 
 class EvaluatorType(Shape):

@@ -4,7 +4,7 @@ import { IconAlertTriangle, IconCircleCheck, IconCircleX } from '@tabler/icons-r
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client';
-import { pluginsQuery, providersQuery, statusQuery } from '../../api/queries';
+import { pluginsQuery, providersQuery, refusedQuery, statusQuery } from '../../api/queries';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
@@ -39,7 +39,26 @@ function Project() {
           {status.data.processor.problem}
         </Alert>
       )}
+      <Refused />
     </Section>
+  );
+}
+
+/** Definitions an earlier version took and this one refuses. */
+function Refused() {
+  const refused = useQuery(refusedQuery);
+  if (!refused.data?.length) return null;
+  return (
+    <Alert color="orange" icon={<IconAlertTriangle aria-hidden />} title="Definitions that cannot be run">
+      <Text size="sm">Change them and save them again:</Text>
+      {refused.data.flatMap((one) =>
+        one.problems.map((problem) => (
+          <Text key={`${one.id} ${problem}`} size="sm">
+            {problem}
+          </Text>
+        )),
+      )}
+    </Alert>
   );
 }
 
