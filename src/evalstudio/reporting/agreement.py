@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from .distributions import normal_quantile, t_quantile
-from .intervals import CONFIDENCE, Interval, wilson_interval
+from .intervals import CONFIDENCE, FEW, Interval, wilson_interval
 
 Weights = Literal["none", "linear", "quadratic"]
+Cell = tuple[int, int]
 
 _UNKNOWN = Interval(None, -1.0, 1.0)
+_POWER: Mapping[Weights, int] = {"none": 0, "linear": 1, "quadratic": 2}
 
 
 def kappa(
@@ -29,87 +31,110 @@ def kappa(
     agreement. `subjects` names the subject of each item where several items belong to one. The estimate is
     None where it is undefined: no items, or both raters gave one and the same mark to all.
 
-    The standard error is that of Fleiss, Cohen and Everitt (1969), clustered by subject. The interval is
-    Wilson's on the observed agreement with the number of items that this error amounts to, so that perfect
-    agreement on a few items is not shown as certain.
+    The interval is Wilson's on the observed agreement, with as many items as the jackknife's variance over
+    subjects amounts to. What kappa rests on can be very few items: those that disagree, and those that agree
+    on another mark than the usual one. With s of the fewer of these it moves to the number of subjects by
+    1/s, and is there with fewer than 20. The usual large-sample interval covers 84 % instead of 95 % with 20
+    items and one frequent mark, and has no width at all where two raters agree on a few items.
     """
-    order = {mark: place for place, mark in enumerate(scale if scale is not None else _marks(pairs))}
-    _refuse_unknown_marks(pairs, order)
-    places = [(order[first], order[second]) for first, second in pairs]
-    if not places:
+    places = _places(pairs, scale)
+    cells = Counter(places)
+    table = _Agreement(cells, weights, len(scale) if scale is not None else len(_marks(pairs)))
+    if table.undefined:
         return _UNKNOWN
-    table = _Agreement(places, weights, len(order))
-    if math.isclose(table.by_chance, 1.0):
-        return _UNKNOWN
-    groups = _influence_by_subject(table, places, subjects)
-    return _interval(table, groups, confidence)
+    groups = _groups(places, subjects)
+    observed = wilson_interval(table.observed, _effective_items(table, groups, confidence), confidence)
+    low, high = (table.beyond_chance(end) for end in (observed.low, observed.high))
+    return Interval(table.kappa, max(low, -1.0), min(high, 1.0))
 
 
 def _marks(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
     return sorted({mark for pair in pairs for mark in pair})
 
 
-def _refuse_unknown_marks(pairs: Sequence[tuple[Any, Any]], order: dict[Any, int]) -> None:
+def _places(pairs: Sequence[tuple[Any, Any]], scale: Sequence[Any] | None) -> list[Cell]:
+    """The marks as places on the scale."""
+    order = {mark: place for place, mark in enumerate(_marks(pairs) if scale is None else scale)}
     strangers = sorted({repr(mark) for pair in pairs for mark in pair if mark not in order})
     if strangers:
-        raise ValueError(f"{', '.join(strangers)} is not on the scale {', '.join(map(repr, order))}")
+        raise ValueError(f"marks that are not on the scale {[*order]}: {', '.join(strangers)}")
+    return [(order[first], order[second]) for first, second in pairs]
+
+
+def _groups(places: Sequence[Cell], subjects: Sequence[Hashable] | None) -> Counter[tuple[Cell, ...]]:
+    """How many subjects have the same items: each kind is left out once, however many there are."""
+    if subjects is None:
+        return Counter((place,) for place in places)
+    items: defaultdict[Hashable, list[Cell]] = defaultdict(list)
+    for subject, place in zip(subjects, places, strict=True):
+        items[subject].append(place)
+    return Counter(tuple(sorted(one)) for one in items.values())
 
 
 class _Agreement:
-    """Observed agreement and agreement by chance, weighted."""
+    """Observed agreement and agreement by chance, weighted, from how many items are in each cell."""
 
-    def __init__(self, places: Sequence[tuple[int, int]], weights: Weights, size: int) -> None:
-        self.number = len(places)
-        self._power = {"none": 0, "linear": 1, "quadratic": 2}[weights]
-        self._widest = max(size - 1, 1)
-        firsts, seconds = Counter(first for first, _ in places), Counter(second for _, second in places)
-        self.row = {place: self._chance(place, seconds) for place in firsts}
-        self.column = {place: self._chance(place, firsts) for place in seconds}
-        cells = Counter(places)
-        self.observed = math.fsum(self.weight(*cell) * n for cell, n in cells.items()) / self.number
-        self.by_chance = math.fsum(self.row[place] * n for place, n in firsts.items()) / self.number
-        self.imperfect = sum(n for cell, n in cells.items() if cell[0] != cell[1])
+    def __init__(self, cells: Counter[Cell], weights: Weights, size: int) -> None:
+        self.cells = cells
+        self._weights: Weights = weights
+        self._size = size
+        number = cells.total()
+        firsts: Counter[int] = Counter()
+        seconds: Counter[int] = Counter()
+        for (first, second), times in cells.items():
+            firsts[first] += times
+            seconds[second] += times
+        chance = sum(self.weight(a, b) * n * m for a, n in firsts.items() for b, m in seconds.items())
+        self.observed = sum(self.weight(*cell) * n for cell, n in cells.items()) / number if number else 1.0
+        self.by_chance = chance / number**2 if number else 1.0
 
     def weight(self, first: int, second: int) -> float:
-        if self._power == 0:
-            return float(first == second)
-        return 1 - (abs(first - second) / self._widest) ** self._power
+        power = _POWER[self._weights]
+        return 1 - (abs(first - second) / (self._size - 1)) ** power if power else float(first == second)
 
-    def _chance(self, place: int, others: Counter[int]) -> float:
-        return math.fsum(self.weight(place, other) * n for other, n in others.items()) / self.number
+    @property
+    def undefined(self) -> bool:
+        return math.isclose(self.by_chance, 1.0)
+
+    def beyond_chance(self, agreement: float) -> float:
+        return (agreement - self.by_chance) / (1 - self.by_chance)
 
     @property
     def kappa(self) -> float:
-        return (self.observed - self.by_chance) / (1 - self.by_chance)
+        return 0.0 if self.undefined else self.beyond_chance(self.observed)
 
-    def influence(self, first: int, second: int) -> float:
-        """How far one item moves kappa, per item."""
-        room = 1 - self.by_chance
-        agreement = room * (self.weight(first, second) - self.observed)
-        chance = self.row[first] + self.column[second] - 2 * self.by_chance
-        return (agreement - (1 - self.observed) * chance) / room**2
+    def without(self, items: Sequence[Cell]) -> _Agreement:
+        return _Agreement(self.cells - Counter(items), self._weights, self._size)
 
-
-def _influence_by_subject(
-    table: _Agreement, places: Sequence[tuple[int, int]], subjects: Sequence[Hashable] | None
-) -> list[float]:
-    sums: defaultdict[Hashable, float] = defaultdict(float)
-    for item, place in enumerate(places):
-        sums[subjects[item] if subjects is not None else item] += table.influence(*place)
-    return list(sums.values())
+    @property
+    def telling(self) -> float:
+        """The fewer of disagreements (by weight) and of agreements on another mark than the usual one."""
+        misses = [(1 - self.weight(*cell), n) for cell, n in self.cells.items()]
+        squares = sum(miss * miss * n for miss, n in misses)
+        disagreements = sum(miss * n for miss, n in misses) ** 2 / squares if squares else 0.0
+        agreements = [n for (first, second), n in self.cells.items() if first == second]
+        return min(disagreements, float(sum(agreements) - max(agreements, default=0)))
 
 
-def _interval(table: _Agreement, groups: list[float], confidence: float) -> Interval:
-    number = len(groups)
-    variance = math.fsum(one * one for one in groups) / table.number**2
-    room = 1 - table.by_chance
-    worst = float(number)
-    worth = worst
-    if number > 1 and table.imperfect > 1 and variance > 0:
-        z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
-        measured = table.observed * (1 - table.observed) / (variance * room**2) * (z / t) ** 2
-        weight = 1 / table.imperfect**2
-        worth = 1 / ((1 - weight) / measured + weight / worst) if measured > 0 else worst
-    observed = wilson_interval(table.observed, worth, confidence)
-    low, high = ((end - table.by_chance) / room for end in (observed.low, observed.high))
-    return Interval(table.kappa, max(low, -1.0), min(high, 1.0))
+def _effective_items(table: _Agreement, groups: Counter[tuple[Cell, ...]], confidence: float) -> float:
+    """How many independent items these are worth."""
+    number = groups.total()
+    telling = table.telling
+    if number < 2:
+        return number
+    z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
+    worst = number * (z / t) ** 2
+    if number < FEW or telling <= 1:
+        return worst
+    variance = _jackknife([(table.without(items).kappa, times) for items, times in groups.items()], number)
+    spread = variance * (1 - table.by_chance) ** 2 * (t / z) ** 2
+    if spread <= 0:
+        return worst
+    return 1 / ((1 - 1 / telling) * spread / (table.observed * (1 - table.observed)) + 1 / telling / worst)
+
+
+def _jackknife(estimates: Sequence[tuple[float, int]], number: int) -> float:
+    """The variance of an estimate, from what it is without each subject."""
+    mean = math.fsum(estimate * times for estimate, times in estimates) / number
+    squares = math.fsum((estimate - mean) ** 2 * times for estimate, times in estimates)
+    return (number - 1) / number * squares

@@ -200,7 +200,7 @@ def percentile_interval(
 
 
 def _ranks(share: float, runs: float, confidence: float) -> tuple[float | None, float | None]:
-    """The ranks at the ends; None where the sample has no such rank: the other end then bears all the error."""
+    """The ranks at the ends; None where there is no such rank: the other end then bears all the error."""
     open_low = _rank(share, runs, (1 + confidence) / 2) < 1
     open_high = _rank(share, runs, (1 - confidence) / 2) > runs
     low = _rank(share, runs, confidence if open_high else (1 + confidence) / 2)

@@ -66,7 +66,7 @@ def compare_rates(pairs: Sequence[Pair], alpha: float = ALPHA) -> Comparison:
 
 
 def compare_values(differences: Sequence[float], alpha: float = ALPHA) -> Comparison:
-    """Compare a measurement (latency, tokens, a score) by its difference per subject, candidate minus base."""
+    """Compare a measurement (latency, tokens, a score) by each subject's difference, candidate minus base."""
     interval = mean_interval([[one] for one in differences], confidence=1 - alpha)
     number = len(differences)
     mean = interval.estimate

@@ -100,7 +100,7 @@ class _MeanSequence:
 
 
 def _log_wealth(outcomes: Sequence[tuple[float, int]], mean: float) -> float:
-    """The log of the average wealth over all bets; any outcome above 0 refutes a mean of 0, none a mean of 1."""
+    """The log of the average wealth over all bets; an outcome above 0 refutes a mean of 0."""
     if mean >= 1:
         return -math.inf
     if mean <= 0:
@@ -153,7 +153,7 @@ class PairedSequence(_MeanSequence):
         super().__init__((bound + 1) / 2, alpha, (1.0, 0.5, 0.0))
 
     def add_round(self, better: int, same: int, worse: int, missing: int = 0) -> None:
-        """Add one repetition: subjects that only the candidate passed, that came out alike, that only the base did."""
+        """Add a repetition: how many subjects the candidate alone passed, were alike, the base alone passed."""
         self._add((better, same, worse), missing)
 
     @property
