@@ -77,7 +77,7 @@ class _Agreement:
     def __init__(self, cells: Counter[Cell], weights: Weights, size: int) -> None:
         self.cells = cells
         self._weights: Weights = weights
-        self._size = size
+        self._widest = max(size - 1, 1)
         number = cells.total()
         firsts: Counter[int] = Counter()
         seconds: Counter[int] = Counter()
@@ -90,7 +90,7 @@ class _Agreement:
 
     def weight(self, first: int, second: int) -> float:
         power = _POWER[self._weights]
-        return 1 - (abs(first - second) / (self._size - 1)) ** power if power else float(first == second)
+        return 1 - (abs(first - second) / self._widest) ** power if power else float(first == second)
 
     @property
     def undefined(self) -> bool:
@@ -104,7 +104,7 @@ class _Agreement:
         return 0.0 if self.undefined else self.beyond_chance(self.observed)
 
     def without(self, items: Sequence[Cell]) -> _Agreement:
-        return _Agreement(self.cells - Counter(items), self._weights, self._size)
+        return _Agreement(self.cells - Counter(items), self._weights, self._widest + 1)
 
     @property
     def telling(self) -> float:

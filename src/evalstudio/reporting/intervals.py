@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from .distributions import beta_cdf, normal_quantile, root, t_quantile
@@ -208,6 +209,7 @@ def _ranks(share: float, runs: float, confidence: float) -> tuple[float | None, 
     return (low if low >= 1 and not open_low else None), (high if high <= runs and not open_high else None)
 
 
+@lru_cache(maxsize=1024)
 def _rank(share: float, runs: float, chance: float) -> float:
     """The rank whose value lies below the percentile with this chance: I_share(rank, runs - rank + 1)."""
     return root(lambda rank: chance - beta_cdf(share, rank, runs - rank + 1), 0.0, runs + 1)

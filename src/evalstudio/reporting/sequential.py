@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from .distributions import root
@@ -105,12 +106,17 @@ def _log_wealth(outcomes: Sequence[tuple[float, int]], mean: float) -> float:
         return -math.inf
     if mean <= 0:
         return math.inf if any(value > 0 and number for value, number in outcomes) else -math.inf
-    logs = [
-        math.fsum(number * math.log1p(bet * (value / mean - 1)) for value, number in outcomes if number)
-        for bet in _BETS
-    ]
+    factors = [(number, _log_factors(value / mean)) for value, number in outcomes if number]
+    logs = [sum(number * logs[bet] for number, logs in factors) for bet in range(len(_BETS))]
     most = max(logs)
     return most + math.log(math.fsum(math.exp(one - most) for one in logs) / len(logs))
+
+
+# The bound is asked about after every round with the same few outcomes.
+@lru_cache(maxsize=64)
+def _log_factors(ratio: float) -> tuple[float, ...]:
+    """By how much an outcome changes the wealth of each bet, from its ratio to the mean."""
+    return tuple(math.log1p(bet * (ratio - 1)) for bet in _BETS)
 
 
 class RateSequence(_MeanSequence):
@@ -153,7 +159,7 @@ class PairedSequence(_MeanSequence):
         super().__init__((bound + 1) / 2, alpha, (1.0, 0.5, 0.0))
 
     def add_round(self, better: int, same: int, worse: int, missing: int = 0) -> None:
-        """Add a repetition: how many subjects the candidate alone passed, were alike, the base alone passed."""
+        """Add a repetition: how many subjects only the candidate passed, were alike, only the base passed."""
         self._add((better, same, worse), missing)
 
     @property
