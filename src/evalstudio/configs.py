@@ -20,6 +20,8 @@ from .base.problems import InvalidInput, Problem, problems_of, suggestion
 from .base.schemas import Schema, compile_schema, problems, with_defaults
 
 EMPTY_SCHEMA: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
+# In a field's schema: the placeholders that a template fills in itself, a list of names and patterns.
+OWN_PLACEHOLDERS = "x-placeholders"
 TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\Z")
 
 

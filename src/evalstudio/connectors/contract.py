@@ -70,6 +70,7 @@ class RunInfo:
     thread_message_count: int = 0
     scenario: str = ""
     case: str = ""
+    case_values: dict[str, Any] = field(default_factory=dict[str, Any])
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ..base.json_text import json_text
-from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_path
-from ..base.placeholders import fill, names_in, only_placeholder, written
+from ..base.paths import MISSING, PathText, fields_of, follow, items_of, lookup, read_path, strings_in
+from ..base.placeholders import fill, is_name, names_in, only_placeholder, written
 from ..base.text import cut
 from ..configs import StrictConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
@@ -53,6 +53,12 @@ class HttpConfig(RemoteConfig):
             raise ValueError("GET needs a requestTemplate, an object that becomes the query")
         assert self.fill_body
         return self
+
+    @cached_property
+    def case_names(self) -> list[str]:
+        """The placeholders of the template that only a case can fill."""
+        names = [name for text in strings_in(self.request_template) for name in names_in(text)]
+        return [name for name in dict.fromkeys(names) if is_name(name) and name not in PLACEHOLDERS]
 
     @cached_property
     def fill_body(self) -> Fill:
@@ -164,7 +170,7 @@ PLACEHOLDERS: Mapping[str, Fill] = {
 
 
 def compile_template(template: Any) -> Fill:
-    """A function that fills the template in; ``ValueError`` names a placeholder nobody knows."""
+    """A function that fills the template in."""
     return _compile(template) or (lambda _: template)
 
 
@@ -186,16 +192,29 @@ def _compile(part: Any) -> Fill | None:
 
 
 def _compile_text(text: str) -> Fill | None:
-    names = names_in(text)
-    if unknown := [name for name in names if name not in PLACEHOLDERS]:
-        raise ValueError(f"{{{{{unknown[0]}}}}} is not known here; known are {', '.join(PLACEHOLDERS)}")
-    if not names:
+    if "{{" not in text:
         return None
-    if name := only_placeholder(text):
-        return PLACEHOLDERS[name]
+    if "" in names_in(text):
+        raise ValueError(
+            f"{{{{}}}} is not known here; known are {', '.join(PLACEHOLDERS)} and the case's values"
+        )
+    if (name := only_placeholder(text)) and is_name(name):
+        return lambda ctx: _value(name, ctx)
 
-    def value_of(name: str, ctx: ConnectorContext[Any]) -> str:
-        value = PLACEHOLDERS[name](ctx)
+    def value_of(name: str, ctx: ConnectorContext[Any]) -> str | None:
+        if not is_name(name):
+            return None
+        value = _value(name, ctx)
         return "" if value is None else written(value)
 
     return lambda ctx: fill(text, lambda name: value_of(name, ctx))
+
+
+def _value(name: str, ctx: ConnectorContext[Any]) -> Any:
+    if name in PLACEHOLDERS:
+        return PLACEHOLDERS[name](ctx)
+    value = lookup(ctx.run.case_values, name)
+    if value is MISSING:
+        known = ", ".join([*PLACEHOLDERS, *sorted(ctx.run.case_values)])
+        raise ConnectorError(f"{{{{{name}}}}} of the requestTemplate has no value here; known are {known}")
+    return value

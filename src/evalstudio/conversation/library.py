@@ -23,7 +23,7 @@ from ..llm.settings import LlmSettings
 from ..plugins import PluginRegistry, create_registry
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
-from .preparation import Services, prepare
+from .preparation import Services, check_case_values, prepare
 from .results import RunResult
 
 P = ParamSpec("P")
@@ -60,7 +60,9 @@ async def run_scenario(
         pool = HttpPool()
         stack.push_async_callback(pool.close)
         definition, settings = _agent(connector, types)
+        check_case_values(settings.config, row)
         run = RunInfo(id=uuid4().hex, scenario=scenario.name, case=(row.name or "") if row else "")
+        run.case_values = dict(row.vars) if row else {}
         headers = persona.headers if persona else {}
         key = " · ".join(part for part in (run.scenario, run.case, persona.name if persona else "") if part)
         session = open_session(

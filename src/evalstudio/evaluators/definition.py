@@ -72,8 +72,9 @@ class EvaluatorDefinition:
         **settings: Any,
     ) -> Entry:
         """This evaluator with a config, as an entry of a scenario."""
+        written = {**(config or {}), **settings}
         try:
-            parsed = self.config.parse(self.type, {**(config or {}), **settings})
+            parsed = self.config.parse(self.type, written)
         except InvalidInput as error:
             raise error.within("config", subject=self.type) from None
         chosen = gate or (self.gate(parsed) if callable(self.gate) else self.gate)
@@ -83,7 +84,7 @@ class EvaluatorDefinition:
             raise self._wrong("reduce", reduce, _REDUCES)
         inline = self.inline(parsed) if callable(self.inline) else self.inline
         inline = inline and not self.is_async
-        return Entry(self, parsed, chosen, name, reduce or self.reduce, name or self.type, inline)
+        return Entry(self, parsed, chosen, name, reduce or self.reduce, name or self.type, inline, written)
 
     def _wrong(self, key: str, choice: object, choices: Sequence[str]) -> InvalidInput:
         message = f"{choice!r} is not one of {', '.join(choices)}"
@@ -120,6 +121,8 @@ class Entry:
     reduce: Reduce
     key: str
     inline: bool = False
+    written: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
+    """The config as it was given, before it was parsed."""
 
     @property
     def kind(self) -> Kind:

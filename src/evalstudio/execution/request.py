@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..base.problems import InvalidInput, Problem, suggestion
+from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
 from ..conversation.definitions import Case
+from ..conversation.preparation import check_case_values
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
@@ -146,9 +147,10 @@ async def start_execution(
 
 
 async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+    configs: dict[str, Any] = {}
     for connector in request.connectors:
         try:
-            check_connector(connector, workspace.registry)
+            configs[connector.name] = check_connector(connector, workspace.registry)[1]
         except InvalidInput as error:
             raise error.within(subject=f'connector "{connector.name}"') from None
     count = 0
@@ -164,11 +166,24 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             )
         except InvalidInput as error:
             raise error.within(subject=f'scenario "{scenario.name}"') from None
+        _check_requests(scenario, cases, configs)
         for run in _multiplied(scenario, cases, personas, request):
             count += 1
             if count > MOST_RUNS:
                 raise InvalidInput(f"this would be more than {MOST_RUNS:,} runs; run less at once")
             yield run
+
+
+def _check_requests(scenario: StoredScenario, cases: Sequence[Case], configs: Mapping[str, Any]) -> None:
+    """What a connector sends may ask for values of the case: every case must have them."""
+    problems = ProblemList()
+    for name, config in configs.items():
+        for case in cases or [None]:
+            with problems.collect(subject=f'scenario "{scenario.name}" on connector "{name}"'):
+                check_case_values(config, case)
+            if len(problems) > MOST_PROBLEMS:
+                break
+    problems.check()
 
 
 def _multiplied(

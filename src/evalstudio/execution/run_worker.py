@@ -96,7 +96,7 @@ class RunWorker:
             definition,
             settings,
             pool=self._workspace.http,
-            run=RunInfo(id=run_id),
+            run=RunInfo(id=run_id, case_values=dict((claimed.case or {}).get("vars") or {})),
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
             run_key=" · ".join(name for name in names if name),

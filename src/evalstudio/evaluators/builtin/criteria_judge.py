@@ -11,11 +11,19 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AliasChoices, BaseModel, Field, create_model, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from ...configs import OWN_PLACEHOLDERS
 from ...messages import Message
 from ..contract import EvaluationResult, EvaluatorContext
 from ..criteria import EvaluationCriteria, Excluded, Name, Score, leading_number, normalize
 from ..definition import EvaluatorConfig, define_evaluator
-from .prompts import CRITERIA_JUDGE_SYSTEM, SCORE_REASONING, accepted, criteria_judge_prompt, fill
+from .prompts import (
+    CRITERIA_JUDGE_SYSTEM,
+    SCORE_REASONING,
+    TEMPLATE_NAMES,
+    accepted,
+    criteria_judge_prompt,
+    fill,
+)
 from .text import errored
 
 
@@ -29,6 +37,7 @@ class CriteriaJudge(EvaluatorConfig):
         None,
         description="Own prompt, with {{input}}, {{response}}, {{reference}}, {{context.path}}, "
         "{{criterion_name}}, {{criterion_description}} and {{criterion_scale}}",
+        json_schema_extra={OWN_PLACEHOLDERS: [*TEMPLATE_NAMES]},
     )
     system_prompt: str | None = Field(None, description="Replaces the built-in instructions to the judge")
     model: str | None = Field(None, description="Model to ask; the project's evaluation model by default")
