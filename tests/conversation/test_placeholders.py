@@ -147,7 +147,9 @@ def test_everything_without_a_value_is_told_with_its_place_and_the_names_there_a
     first, second = caught.value.problems
     assert (first.path, second.path) == (("rows", 0, "id"), ("{{nope}}",))
     assert "did you mean order.id" in first.hint
-    assert second.hint == r"its values are: order, order.id (to keep the braces, write \{{nope}})"
+    assert second.hint == "its values are: order, order.id"
+    with pytest.raises(InvalidInput, match=r"keep the braces with \\\{\{nope\}\}"):
+        fill("{{nope}}", None)
 
 
 def test_two_names_that_become_one_are_refused() -> None:

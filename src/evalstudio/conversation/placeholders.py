@@ -82,13 +82,12 @@ class _Filler:
 
     def _unfilled(self, name: str, path: Steps) -> Problem:
         braces = f"{{{{{name}}}}}"
-        literally = f"(to keep the braces, write \\{braces})"
         if self.values is None:
             message = f"{braces} has no value: the scenario has no cases"
-            return Problem(message, path, f"add cases that give it one {literally}")
+            return Problem(message, path, f"add cases that give it one, or keep the braces with \\{braces}")
         known = list(islice(_paths(self.values), _MOST_NAMES))
-        hint = suggestion(name, known, "its values are:")
-        return Problem(f"{braces} has no value in this case", path, f"{hint} {literally}")
+        message = f"{braces} has no value in this case"
+        return Problem(message, path, suggestion(name, known, "its values are:"))
 
     def written(self, name: str, path: Steps) -> str | None:
         value = self.value(name, path)
