@@ -6,15 +6,26 @@ shape. Hooks beside it test it, prepare a run, read the agent's end state, and r
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pydantic import BaseModel
 
 from ..base.schemas import Schema
-from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
+from ..configs import (
+    ConfigShape,
+    check_options,
+    config_of,
+    first_paragraph,
+    label_from,
+    locals_of_caller,
+    module_of_caller,
+    read_mapping_form,
+    type_of,
+)
 from ..messages import Message, TokensUsage
 
 if TYPE_CHECKING:
@@ -178,31 +189,59 @@ class ConnectorDefinition:
         }
 
 
+@overload
+def define_connector(type: Invoke | Mapping[str, Any], /) -> ConnectorDefinition: ...
+@overload
 def define_connector(
-    type: str | None = None,  # noqa: A002
+    type: str | None = None,
     *,
     label: str | None = None,
     description: str | None = None,
     config: type[BaseModel] | Schema | None = None,
     needs_address: bool = False,
-) -> Callable[[Invoke], ConnectorDefinition]:
+) -> Callable[[Invoke], ConnectorDefinition]: ...
+def define_connector(
+    type: str | Invoke | Mapping[str, Any] | None = None,  # noqa: A002
+    **options: Any,
+) -> ConnectorDefinition | Callable[[Invoke], ConnectorDefinition]:
     """Make a connector of a function. What is not given is read off the function itself.
 
-    With ``needs_address`` a connector of this type is refused without a ``baseUrl``.
+    With ``needs_address`` a connector of this type is refused without a ``baseUrl``. Also taken: a mapping
+    with ``invoke``, the options, and hooks (``test``, ``setup``, ``state``, ``close``).
     """
-    names = locals_of_caller()
+    names, subject = locals_of_caller(), cast(Any, type)
+    check_options("define_connector", options, _OPTIONS)
+    if isinstance(subject, Mapping):
+        known = ("type", *_OPTIONS, *_HOOKS)
+        function, fields = read_mapping_form("define_connector", type, "invoke", known)
+        return _define(function, fields.pop("type", None), fields, names, module_of_caller())
+    if inspect.isclass(subject):
+        message = "is a class; decorate the function that calls the agent"
+        raise TypeError(f"define_connector: {subject.__name__} {message}")
+    if callable(subject):
+        return _define(cast(Invoke, subject), None, options, names)
+    return lambda function: _define(function, subject, options, names)
 
-    def define(function: Invoke) -> ConnectorDefinition:
-        name = type_of(function, type)
-        shape = config if config is not None else config_of(function, ConnectorContext, names)
-        return ConnectorDefinition(
-            type=name,
-            function=function,
-            label=label or label_from(name),
-            description=description or first_paragraph(function),
-            config=ConfigShape(shape),
-            module=function.__module__,
-            needs_address=needs_address,
-        )
 
-    return define
+_OPTIONS = ("label", "description", "config", "needs_address")
+_HOOKS = ("test", "setup", "state", "close")
+
+
+def _define(
+    function: Invoke,
+    type_name: str | None,
+    options: Mapping[str, Any],
+    names: Mapping[str, Any],
+    module: str = "",
+) -> ConnectorDefinition:
+    name = type_of(function, type_name)
+    config = options.get("config")
+    settled: dict[str, Any] = {
+        "label": options.get("label") or label_from(name),
+        "description": options.get("description") or first_paragraph(function),
+        "config": ConfigShape(config_of(function, ConnectorContext, names) if config is None else config),
+        "module": module or function.__module__,
+    }
+    settings = {key: item for key, item in options.items() if key not in (*settled, *_HOOKS)}
+    hooks = {f"{hook}_hook": options[hook] for hook in _HOOKS if hook in options}
+    return ConnectorDefinition(name, function, **settled, **settings, **hooks)

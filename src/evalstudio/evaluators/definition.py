@@ -18,10 +18,13 @@ from ..base.schemas import Schema
 from ..configs import (
     ConfigShape,
     StrictConfig,
+    check_options,
     config_of,
     first_paragraph,
     label_from,
     locals_of_caller,
+    module_of_caller,
+    read_mapping_form,
     type_of,
 )
 from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
@@ -148,7 +151,7 @@ def with_keys(entries: list[Entry]) -> list[Entry]:
 
 
 @overload
-def define_evaluator(type: Function, /) -> EvaluatorDefinition: ...
+def define_evaluator(type: Function | type | Mapping[str, Any], /) -> EvaluatorDefinition: ...
 @overload
 def define_evaluator(
     type: str | None = None,
@@ -165,27 +168,57 @@ def define_evaluator(
     inline: InlineRule = False,
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
-    type: str | Function | None = None,  # noqa: A002
+    type: str | Function | type | Mapping[str, Any] | None = None,  # noqa: A002
     **options: Any,
 ) -> EvaluatorDefinition | Callable[[Function], EvaluatorDefinition]:
-    """Make an evaluator of a function. What is not given is read off the function itself."""
-    names = locals_of_caller()
+    """Make an evaluator of a function. What is not given is read off the function itself.
 
-    def define(function: Function) -> EvaluatorDefinition:
-        name = type_of(function, type if isinstance(type, str) else None)
-        if (kind := options.get("kind", "assertion")) not in get_args(Kind):
-            raise ValueError(f"{name}: kind must be assertion or metric, not {kind!r}")
-        config = options.get("config")
-        settled: dict[str, Any] = {
-            "label": options.get("label") or label_from(name),
-            "description": options.get("description") or first_paragraph(function),
-            "config": ConfigShape(config_of(function, EvaluatorContext, names) if config is None else config),
-            "is_async": inspect.iscoroutinefunction(function),
-            "module": function.__module__,
-        }
-        return EvaluatorDefinition(name, function, **{**options, **settled})
+    Also taken: a mapping with ``evaluate`` and the options, and a class with a ``type`` and ``evaluate``.
+    """
+    names, subject = locals_of_caller(), cast(Any, type)
+    check_options("define_evaluator", options, _OPTIONS)
+    if isinstance(subject, Mapping):
+        function, fields = read_mapping_form("define_evaluator", type, "evaluate", ("type", *_OPTIONS))
+        return _define(function, fields.pop("type", None), fields, names, module_of_caller())
+    if inspect.isclass(subject):
+        return adapt_class(_class_style(subject))
+    if callable(subject):
+        return _define(cast(Function, subject), None, options, names)
+    return lambda function: _define(function, subject, options, names)
 
-    return define(type) if callable(type) else define
+
+_OPTIONS = (
+    *("label", "kind", "description", "config"),
+    *("gate", "reduce", "auto", "timeout", "cost", "inline"),
+)
+
+
+def _define(
+    function: Function,
+    type_name: str | None,
+    options: dict[str, Any],
+    names: Mapping[str, Any],
+    module: str = "",
+) -> EvaluatorDefinition:
+    name = type_of(function, type_name)
+    if (kind := options.get("kind", "assertion")) not in get_args(Kind):
+        raise ValueError(f"{name}: kind must be assertion or metric, not {kind!r}")
+    config = options.get("config")
+    settled: dict[str, Any] = {
+        "label": options.get("label") or label_from(name),
+        "description": options.get("description") or first_paragraph(function),
+        "config": ConfigShape(config_of(function, EvaluatorContext, names) if config is None else config),
+        "is_async": inspect.iscoroutinefunction(function),
+        "module": module or function.__module__,
+    }
+    return EvaluatorDefinition(name, function, **{**options, **settled})
+
+
+def _class_style(candidate: type) -> type:
+    if not is_class_style(candidate):
+        message = "needs a type (text) and an evaluate method, or define a function instead"
+        raise TypeError(f"define_evaluator: the class {candidate.__name__} {message}")
+    return candidate
 
 
 def is_class_style(candidate: object) -> bool:

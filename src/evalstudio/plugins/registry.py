@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
+from inspect import isabstract, isclass
 from types import ModuleType
 from typing import Any
 
@@ -143,11 +144,16 @@ def made_in(module: ModuleType) -> list[Definition]:
     names = [module.__name__, *(name for name in list(sys.modules) if name.startswith(inside))]
     definitions: dict[int, Definition] = {}
     for name in names:
-        for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
-            if isinstance(value, EvaluatorDefinition | ConnectorDefinition) and (
-                value.module == module.__name__ or value.module.startswith(inside)
-            ):
+        for key, value in list(vars(sys.modules[name]).items()) if name in sys.modules else ():
+            home = getattr(value, "module" if isinstance(value, Definition) else "__module__", None)
+            if not isinstance(home, str) or not (home + ".").startswith(inside):
+                continue
+            if isinstance(value, Definition):
                 definitions[id(value)] = value
+            elif (
+                isclass(value) and not key.startswith("_") and not isabstract(value) and is_class_style(value)
+            ):
+                definitions[id(value)] = adapt_class(value)
     return list(definitions.values())
 
 
