@@ -189,7 +189,7 @@ def mixed_list(ctx: EvaluatorContext[Any]) -> Any:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (raises, "Evaluator error: kaputt"),
+        (raises, "Evaluator error: RuntimeError: kaputt (tests/evaluators/test_running.py:"),
         (raises_without_words, "Evaluator error: KeyError"),
         (hangs, "Evaluator error: timed out after 0.2 s"),
         (blocks, "Evaluator error: timed out after 0.2 s"),

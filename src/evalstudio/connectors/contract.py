@@ -44,6 +44,7 @@ class ConnectorError(Exception):
         super().__init__(message)
         self.again = again
         self.retry_after = retry_after
+        self.traceback: str | None = None
 
 
 C = TypeVar("C")
@@ -151,6 +152,7 @@ class ConnectorDefinition:
     description: str = ""
     config: ConfigShape = field(default_factory=lambda: ConfigShape(None))
     module: str = ""
+    plugin: str = ""
     needs_address: bool = False
     test_hook: Hook | None = None
     setup_hook: Hook | None = None

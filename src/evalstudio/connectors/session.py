@@ -22,6 +22,7 @@ from ..base.concurrency import TimeLimitExceeded, WorkAborted, blocking, bounded
 from ..base.json_text import json_text
 from ..base.redaction import Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
+from ..base.traces import described, trace_of
 from ..messages import Message
 from .connection import AgentConnection, CallPolicy
 from .contract import (
@@ -148,12 +149,12 @@ class AgentSession:
                 late = ConnectorError(f"{self._place} did not answer within {seconds:.3g} s (timeoutSeconds)")
                 raise self._named(late, tries) from None
             except ConnectorError as error:
-                failure, cause = error, None
+                failure, cause = error, error.__cause__
             except Exception as error:
                 failure, cause = self._as_connector_error(error), error
             wait = policy.wait_before(tries, failure.retry_after, random())
             if not failure.again or tries > policy.retries or monotonic() + wait >= end:
-                raise self._named(failure, tries) from cause
+                raise self._named(failure, tries, cause) from cause
             await asyncio.sleep(wait)
 
     @staticmethod
@@ -178,17 +179,23 @@ class AgentSession:
             return explain(error, self._opened[2], self._place)
         if isinstance(error, WorkAborted):
             return ConnectorError(f"it {error}")
-        return ConnectorError(
-            f"{type(error).__name__}: {error}".removesuffix(": "), again=isinstance(error, ConnectionError)
-        )
+        return ConnectorError(described(error), again=isinstance(error, ConnectionError))
 
-    def _named(self, error: ConnectorError, tries: int = 1) -> ConnectorError:
+    def _named(
+        self, error: ConnectorError, tries: int = 1, cause: BaseException | None = None
+    ) -> ConnectorError:
         """The error with the connector's name before it and nothing secret in it."""
         redact = self._opened[2].redact if self._opened else Redaction()
         detail = redact(str(error))[:_LONGEST_DETAIL] + (f" (tried {tries} times)" if tries > 1 else "")
-        return ConnectorError(
-            f'Connector "{self.definition.type}": {detail}', again=error.again, retry_after=error.retry_after
+        plugin = f" (plugin {self.definition.plugin})" if self.definition.plugin else ""
+        named = ConnectorError(
+            f'Connector "{self.definition.type}"{plugin}: {detail}',
+            again=error.again,
+            retry_after=error.retry_after,
         )
+        if cause is not None and not isinstance(cause, ClientError | WorkAborted):
+            named.traceback = trace_of(cause, redact)
+        return named
 
 
 def _resolved(headers: Headers) -> dict[str, str]:

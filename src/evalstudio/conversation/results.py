@@ -37,6 +37,7 @@ class RunResult(_HasVerdict):
     message_count: int = 0
     ended_by: EndedBy | None = None
     error: str | None = None
+    traceback: str | None = None
     thread_id: str | None = None
     state: dict[str, Any] | None = None
     stop_reason: str | None = None
@@ -75,6 +76,7 @@ class RunResult(_HasVerdict):
             "metrics": self.metrics or None,
             "overallScore": self.overall_score,
             "coverage": self.verdict.coverage.to_json() if self.verdict.coverage else None,
+            "traceback": self.traceback,
         }
         return {key: item for key, item in fields.items() if item is not None}
 

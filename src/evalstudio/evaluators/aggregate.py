@@ -153,7 +153,8 @@ def _verdict(counted: Sequence[Finding]) -> Verdict:
     errors = [r for r in counted if r.error is not None]
     if errors:
         first = min(errors, key=lambda r: r.turn)
-        return Verdict(outcome="error", reason=first.reason, fault=first.fault)
+        reason = f'Evaluator "{first.name}": {first.error}'
+        return Verdict(outcome="error", reason=reason, fault=first.fault)
     return Verdict(outcome="pass", reason=ALL_PASSED, score=_score(counted))
 
 

@@ -61,6 +61,7 @@ class EvaluatorDefinition:
     inline: InlineRule = False
     is_async: bool = False
     module: str = ""
+    plugin: str = ""
 
     def __call__(self, ctx: EvaluatorContext[Any]) -> Any:
         return self.function(ctx)

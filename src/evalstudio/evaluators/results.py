@@ -50,6 +50,7 @@ class Finding:
     score: Score | None = None
     turn: int = 1
     duration_ms: float = 0.0
+    traceback: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -98,6 +99,7 @@ class Finding:
             "pending": self.pending or None,
             "criterionName": self.criterion_name,
             "score": self.score,
+            "traceback": self.traceback,
         }
         return fields | {key: item for key, item in optional.items() if item is not None}
 
@@ -193,3 +195,4 @@ class RunOutput(TypedDict):
     metrics: NotRequired[dict[str, float]]
     overallScore: NotRequired[float]
     coverage: NotRequired[dict[str, Any]]
+    traceback: NotRequired[str]

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from ..base.concurrency import WorkAborted, blocking, bounded
+from ..base.traces import described, is_ours, trace_of
 from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
 from .criteria import Excluded, normalize
 from .definition import Entry
@@ -80,7 +81,7 @@ def _run_inline(entry: Entry, facts: TurnFacts) -> list[Finding]:
         returned: object = entry.definition.function(EvaluatorContext(entry.config, facts))
         return _settle(entry, returned, facts, start)
     except (Exception, SystemExit) as error:
-        return [_errored(entry, facts, _message(error), start)]
+        return [_raised(entry, facts, error, start)]
 
 
 async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None) -> list[Finding]:
@@ -98,7 +99,7 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
     except Exception as error:
-        return [_errored(entry, facts, _message(error), start)]
+        return [_raised(entry, facts, error, start)]
 
 
 async def _call(entry: Entry, facts: TurnFacts) -> object:
@@ -151,8 +152,15 @@ class _Watched:
                 thrown = error
 
 
-def _message(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+def _raised(entry: Entry, facts: TurnFacts, error: BaseException, start: float) -> Finding:
+    """What an evaluator raised: our own errors say all in words, others are told with their place."""
+    definition = entry.definition
+    if is_ours(error) and error.__cause__ is None:
+        return _errored(entry, facts, str(error) or type(error).__name__, start)
+    worded = is_ours(error) or (isinstance(error, ValueError) and definition.module.startswith(_OURS))
+    finding = _errored(entry, facts, str(error) if worded else described(error, definition.plugin), start)
+    finding.traceback = trace_of(error)
+    return finding
 
 
 def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Finding:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
+from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
 from ..storage.contract import ClaimedRun, Filters, Page, Records, RunEnding
 from ..storage.errors import LeaseLost, StorageError
@@ -138,7 +139,7 @@ class Processor:
             raise
         except Exception as error:
             log.exception("Run %s could not be held", claimed.lease.run_id)
-            return system_error(f"{type(error).__name__}: {error}")
+            return system_error(described(error), trace_of(error))
 
     async def _keep_leases(self) -> None:
         while True:

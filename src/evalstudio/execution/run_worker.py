@@ -129,6 +129,7 @@ def _ending(result: RunResult, broken_off: Turn, last_stored: int) -> RunEnding:
     )
 
 
-def system_error(message: str) -> RunEnding:
+def system_error(message: str, traceback: str | None = None) -> RunEnding:
     """The ending of a run that could not be conducted, through no fault of the agent's."""
-    return RunEnding(verdict=Verdict(outcome="error", fault="system", reason=message), error=message)
+    verdict = Verdict(outcome="error", fault="system", reason=message)
+    return RunEnding(verdict=verdict, error=message, output={"traceback": traceback} if traceback else {})

@@ -131,8 +131,8 @@ def _load(registry: PluginRegistry, source: PluginSource, *, automatic: bool = F
 
 def _is_known(registry: PluginRegistry, definition: Definition) -> bool:
     """Whether this very definition is there already, not merely one of its type."""
-    name = definition.type
-    return registry.get_evaluator(name) is definition or registry.get_connector(name) is definition
+    known = (registry.get_evaluator(definition.type), registry.get_connector(definition.type))
+    return any(one is not None and one.function is definition.function for one in known)
 
 
 def _contributed(loaded: object, name: str) -> list[Definition]:

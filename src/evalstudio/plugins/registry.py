@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from inspect import isabstract, isclass
@@ -63,7 +63,9 @@ class PluginRegistry:
 
     def add_plugin(self, definitions: Iterable[Definition], name: str, path: str | None) -> None:
         """Register what a loaded plugin contributes, and remember where it came from."""
-        self.plugins.append(LoadedPlugin(name, path, *self._add(definitions, name)))
+        # Its name stays with each definition, for errors of its code.
+        named = [replace(definition, plugin=name) for definition in definitions]
+        self.plugins.append(LoadedPlugin(name, path, *self._add(named, name)))
 
     def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
         evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
