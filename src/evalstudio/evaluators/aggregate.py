@@ -14,7 +14,7 @@ from typing import Literal
 from .contract import Gate, Reduce, TurnFacts
 from .criteria import CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from .definition import Entry
-from .results import EndedBy, Finding, Verdict
+from .results import ERROR_PREFIX, EndedBy, Finding, Verdict
 from .running import run_turn
 
 Turns = Sequence[Sequence[Finding]]
@@ -153,7 +153,7 @@ def _verdict(counted: Sequence[Finding]) -> Verdict:
     errors = [r for r in counted if r.error is not None]
     if errors:
         first = min(errors, key=lambda r: r.turn)
-        reason = f'Evaluator "{first.name}": {first.error}'
+        reason = f'Evaluator "{first.name}": {first.reason.removeprefix(ERROR_PREFIX)}'
         return Verdict(outcome="error", reason=reason, fault=first.fault)
     return Verdict(outcome="pass", reason=ALL_PASSED, score=_score(counted))
 

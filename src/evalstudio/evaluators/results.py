@@ -20,6 +20,8 @@ from .criteria import Coverage, Score
 Outcome = Literal["pass", "fail", "error"]
 EndedBy = Literal["failure", "success", "script", "user", "limit"]
 
+ERROR_PREFIX = "Evaluator error: "
+
 # camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
 SENT = ConfigDict(
     alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True

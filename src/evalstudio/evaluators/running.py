@@ -19,7 +19,7 @@ from ..base.traces import described, is_ours, trace_of
 from .contract import EvaluationResult, EvaluatorContext, TurnFacts, is_results
 from .criteria import Excluded, normalize
 from .definition import Entry
-from .results import Finding
+from .results import ERROR_PREFIX, Finding
 
 log = logging.getLogger("evalstudio")
 
@@ -169,7 +169,7 @@ def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Find
     result.success = entry.kind == "metric"
     result.error = message[:_LONGEST_REASON]
     result.fault = "judge" if entry.definition.cost == "llm" else "evaluator"
-    result.reason = f"Evaluator error: {result.error}"
+    result.reason = ERROR_PREFIX + result.error
     return result
 
 
