@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -12,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, suggestion
 from ..configs import OWN_PLACEHOLDERS
-from ..evaluators.contract import Embedder, LanguageModel, PersonaInfo, ScenarioInfo
+from ..evaluators.contract import Embedder, Gate, LanguageModel, PersonaInfo, ScenarioInfo
 from ..evaluators.criteria import EvaluationCriteria
 from ..evaluators.definition import Entry, EvaluatorDefinition, with_keys
 from ..messages import Message
@@ -226,6 +227,18 @@ def prepare(
         check_prepared(prepared, has_model=has_model)
     problems.check()
     return prepared
+
+
+def gates_of(uses: Sequence[EvaluatorUse], registry: PluginRegistry) -> list[Gate | None]:
+    """The gate each entry has with its config; none where that cannot be read, as with open placeholders."""
+    gates: list[Gate | None] = []
+    for use in uses:
+        definition, gate = registry.get_evaluator(use.type), use.gate
+        if gate is None and definition is not None:
+            with suppress(InvalidInput):
+                gate = definition.use(use.config).gate
+        gates.append(gate)
+    return gates
 
 
 def check_case_values(config: Any, case: Case | None) -> None:

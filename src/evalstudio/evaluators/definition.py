@@ -110,6 +110,7 @@ class EvaluatorDefinition:
             "description": self.description,
             "kind": self.kind,
             "gate": self.gate_text(),
+            "gateByConfig": callable(self.gate),
             "configSchema": self.config.schema,
         }
 

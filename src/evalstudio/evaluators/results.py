@@ -20,6 +20,14 @@ from .criteria import Coverage, Score
 Outcome = Literal["pass", "fail", "error"]
 EndedBy = Literal["failure", "success", "script", "user", "limit"]
 
+# How a conversation ended, in the words of every table and page. They say nothing of pass or fail.
+ENDINGS: dict[EndedBy, str] = {
+    "failure": "ended early: a check failed",
+    "success": 'ended early: every "eventually" check had held',
+    "script": "ended with the last message of the script",
+    "user": "ended by the simulated user",
+    "limit": "ended at the limit of messages",
+}
 ERROR_PREFIX = "Evaluator error: "
 
 # camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
