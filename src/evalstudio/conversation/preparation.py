@@ -236,7 +236,7 @@ def gates_of(uses: Sequence[EvaluatorUse], registry: PluginRegistry) -> list[Gat
         definition, gate = registry.get_evaluator(use.type), use.gate
         if gate is None and definition is not None:
             with suppress(InvalidInput):
-                gate = definition.use(use.config).gate
+                gate = definition.use(use.config).gate if callable(definition.gate) else definition.gate
         gates.append(gate)
     return gates
 

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
+from ...base.problems import InvalidInput
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
 from ...scoring.runner import EvaluationRunner
@@ -78,7 +79,10 @@ async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:  # noqa:
 def _runner(studio: Studio, config: ScoringConfig) -> EvaluationRunner:
     services, registry = studio.workspace.services(), studio.workspace.registry
     settings = config.model_dump(by_alias=True, exclude_unset=True)
-    return EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+    try:
+        return EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+    except InvalidInput as error:
+        raise error.within("config") from None
 
 
 async def _score(
