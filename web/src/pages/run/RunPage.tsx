@@ -7,6 +7,7 @@ import { memo, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { Folded } from './Folded';
 import { JudgePanel } from './JudgePanel';
 import { AssertionsTable, MetricsTable } from './ResultTables';
 import classes from './Run.module.css';
@@ -67,6 +68,7 @@ const RunView = memo(function RunView({ run }: { run: Run }) {
         <AssertionsTable results={results} opened={opened} onToggle={toggle} />
         <MetricsTable results={results} opened={opened} onToggle={toggle} />
         <Timing turns={run.turns} onGo={go} />
+        <RunLog run={run} />
       </Stack>
     </div>
   );
@@ -90,6 +92,12 @@ function Keys({ failures }: { failures: number }) {
       )}
     </Text>
   );
+}
+
+/** What agents and evaluators printed, kept with the run. */
+function RunLog({ run }: { run: Run }) {
+  const log = (run.output as { log?: unknown } | null)?.log;
+  return typeof log === 'string' && log ? <Folded title="Log" text={log} /> : null;
 }
 
 function NothingSaid({ run }: { run: Run }) {
