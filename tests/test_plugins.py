@@ -287,3 +287,98 @@ class TestBrokenPlugins:
     def test_a_missing_config_file(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="no such file"):
             load_plugins(tmp_path / "evalstudio.config.json")
+
+
+SPEC_STYLE = '''
+from evalstudio import define_connector, define_evaluator
+
+
+async def greets(ctx):
+    words = ctx.config["greetings"]
+    return any(word in ctx.response.lower() for word in words)
+
+
+default = define_evaluator({
+    "type": "greeting-check",
+    "label": "Greeting Check",
+    "kind": "assertion",
+    "description": "The agent greets the user",
+    "configSchema": {
+        "type": "object",
+        "properties": {"greetings": {"type": "array", "items": {"type": "string"}, "default": ["hello"]}},
+    },
+    "evaluate": greets,
+})
+
+
+@define_connector
+async def bare_agent(ctx):
+    """Answers."""
+    return "Hello"
+
+
+booking = define_connector({
+    "type": "booking-agent",
+    "label": "Booking Agent",
+    "configSchema": {"type": "object", "properties": {"region": {"type": "string"}}},
+    "needsAddress": True,
+    "invoke": lambda ctx: "Booked",
+    "test": lambda ctx: "healthy",
+})
+
+
+class Politeness:
+    """Says please."""
+
+    type = "politeness"
+
+    async def evaluate(self, record, criteria):
+        return []
+'''
+
+
+class TestWaysToDefine:
+    async def test_mappings_bare_decorators_and_classes_all_contribute(self, tmp_path: Path) -> None:
+        registry = load_plugins(write_project(tmp_path, ["./all.py"], {"all.py": SPEC_STYLE}))
+        assert plugin_types(registry) == ["greeting-check", "politeness"]
+        greeting = registry.get_evaluator("greeting-check")
+        assert greeting is not None
+        assert (greeting.label, greeting.description) == ("Greeting Check", "The agent greets the user")
+        assert await greeting(context(response="Hello!", config=greeting.use().config)) is True
+        bare, booking = registry.get_connector("bare-agent"), registry.get_connector("booking-agent")
+        assert bare is not None
+        assert bare.description == "Answers."
+        assert booking is not None
+        assert booking.needs_address
+        assert booking.test_hook is not None
+        assert booking.config.schema["properties"] == {"region": {"type": "string"}}
+
+    def test_a_plugin_may_be_a_mapping(self, tmp_path: Path) -> None:
+        source = evaluator_source("one") + evaluator_source("two") + "\nplugin = {'evaluators': [two]}\n"
+        assert plugin_types(load_plugins(write_project(tmp_path, ["./a.py"], {"a.py": source}))) == ["two"]
+        wrong = source + "plugin = {'evaluator': [two]}\n"
+        config = write_project(tmp_path, ["./b.py"], {"b.py": wrong})
+        assert '"evaluator" in plugin is not a list of connectors or evaluators' in failure(config)
+
+    @pytest.mark.parametrize(
+        ("source", "said"),
+        [
+            ("define_evaluator({'type': 'a'})", '"evaluate" is missing'),
+            ("define_evaluator({'type': 'a', 'evaluate': 1})", '"evaluate" must be a function'),
+            ("define_evaluator({'evaluate': print, 'lable': 'x'})", 'unknown "lable"; did you mean label?'),
+            ("define_evaluator({'evaluate': print, 'kind': 'test'})", "kind must be assertion or metric"),
+            ("define_evaluator({'type': 'a b', 'evaluate': print})", "must start with a letter"),
+            ("define_evaluator({'type': 7, 'evaluate': print})", "type 7 must start with a letter"),
+            ("define_evaluator(gates='always')(print)", 'unknown "gates"; did you mean gate?'),
+            ("define_evaluator(object)", "object needs a type (text) and an evaluate method"),
+            ("define_connector({'type': 'a', 'test': print})", '"invoke" is missing'),
+            ("define_connector({'invoke': print, 'tset': print})", 'unknown "tset"; did you mean test'),
+            ("define_connector(object)", "object is a class"),
+            ("define_connector(lable='x')(print)", 'unknown "lable"; did you mean label?'),
+        ],
+    )
+    def test_what_is_missing_is_said(self, tmp_path: Path, source: str, said: str) -> None:
+        code = f"from evalstudio import define_connector, define_evaluator\n\nmade = {source}\n"
+        told = failure(write_project(tmp_path, ["./a.py"], {"a.py": code}))
+        assert said in told
+        assert "a.py" in told

@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .base.problems import InvalidInput, Problem
     from .client import Client
-    from .connectors.contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
+    from .connectors.contract import (
+        ConnectorContext,
+        ConnectorDefinition,
+        ConnectorError,
+        ConnectorResponse,
+        define_connector,
+    )
     from .conversation.definitions import Persona, Scenario
     from .conversation.library import run_scenario, run_scenario_sync
     from .conversation.results import RunResult
     from .evaluators.aggregate import run_evaluators
     from .evaluators.contract import EvaluationResult, EvaluatorContext
-    from .evaluators.criteria import EvaluationCriteria
-    from .evaluators.definition import define_evaluator
+    from .evaluators.criteria import Coverage, EvaluationCriteria
+    from .evaluators.definition import EvaluatorDefinition, define_evaluator
     from .evaluators.records import CriterionResult, EvaluationInput
+    from .evaluators.results import Finding, Turn, Verdict
     from .messages import ContentBlock, Message, TokensUsage, ToolCall, text_of
-    from .plugins import Plugin, PluginRegistry, create_registry, load_plugins
+    from .plugins import Plugin, PluginError, PluginRegistry, create_registry, load_plugins
     from .scoring.config import EvaluationRunConfig
     from .scoring.runner import (
         AggregatedEvaluationResult,
@@ -35,18 +43,21 @@ if TYPE_CHECKING:
     from .storage.json_lines import JsonFileStorageProvider
 
 _NAMES = {
+    "base.problems": "InvalidInput Problem",
     "client": "Client",
-    "connectors.contract": "ConnectorContext ConnectorError ConnectorResponse define_connector",
+    "connectors.contract": "ConnectorContext ConnectorDefinition ConnectorError ConnectorResponse "
+    "define_connector",
     "conversation.definitions": "Persona Scenario",
     "conversation.library": "run_scenario run_scenario_sync",
     "conversation.results": "RunResult",
     "evaluators.aggregate": "run_evaluators",
     "evaluators.contract": "EvaluationResult EvaluatorContext",
-    "evaluators.criteria": "EvaluationCriteria",
-    "evaluators.definition": "define_evaluator",
+    "evaluators.criteria": "Coverage EvaluationCriteria",
+    "evaluators.definition": "EvaluatorDefinition define_evaluator",
     "evaluators.records": "CriterionResult EvaluationInput",
+    "evaluators.results": "Finding Turn Verdict",
     "messages": "ContentBlock Message TokensUsage ToolCall text_of",
-    "plugins": "Plugin PluginRegistry create_registry load_plugins",
+    "plugins": "Plugin PluginError PluginRegistry create_registry load_plugins",
     "scoring.config": "EvaluationRunConfig",
     "scoring.runner": "AggregatedEvaluationResult EvaluationRunner EvaluationStorageProvider "
     "run_evaluation run_evaluation_sync",
@@ -58,9 +69,11 @@ __all__ = [
     "AggregatedEvaluationResult",
     "Client",
     "ConnectorContext",
+    "ConnectorDefinition",
     "ConnectorError",
     "ConnectorResponse",
     "ContentBlock",
+    "Coverage",
     "CriterionResult",
     "EvaluationCriteria",
     "EvaluationInput",
@@ -69,15 +82,22 @@ __all__ = [
     "EvaluationRunner",
     "EvaluationStorageProvider",
     "EvaluatorContext",
+    "EvaluatorDefinition",
+    "Finding",
+    "InvalidInput",
     "JsonFileStorageProvider",
     "Message",
     "Persona",
     "Plugin",
+    "PluginError",
     "PluginRegistry",
+    "Problem",
     "RunResult",
     "Scenario",
     "TokensUsage",
     "ToolCall",
+    "Turn",
+    "Verdict",
     "__version__",
     "create_registry",
     "define_connector",

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 
 from .base.problems import InvalidInput, Problem, problems_of, suggestion
 from .base.schemas import Schema, compile_schema, problems, with_defaults
 
 EMPTY_SCHEMA: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
+# In a field's schema: the placeholders that a template fills in itself, a list of names and patterns.
+OWN_PLACEHOLDERS = "x-placeholders"
 TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\Z")
 
 
@@ -113,8 +115,8 @@ def config_of(
 
 def type_of(function: Callable[..., Any], name: str | None) -> str:
     """The type name given, or the function's own name in kebab case."""
-    name = name or function.__name__.strip("_").replace("_", "-")
-    if not TYPE_NAME.match(name):
+    name = name or getattr(function, "__name__", "").strip("_").replace("_", "-")
+    if not isinstance(name, str) or not TYPE_NAME.match(name):
         raise ValueError(f"type {name!r} must start with a letter and hold no blanks")
     return name
 
@@ -124,3 +126,31 @@ def locals_of_caller() -> Mapping[str, Any]:
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame and frame.f_back else None
     return caller.f_locals if caller else {}
+
+
+def module_of_caller() -> str:
+    """The module in which a definition is made, whoever wrote its functions."""
+    frame = inspect.currentframe()
+    caller = frame.f_back.f_back if frame and frame.f_back else None
+    return str(caller.f_globals.get("__name__", "")) if caller else ""
+
+
+def check_options(maker: str, options: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse what a maker of definitions does not know, by name."""
+    for name in options:
+        if name not in known:
+            raise TypeError(f'{maker}: unknown "{name}"; {suggestion(name, known, "known are")}')
+
+
+def read_mapping_form(
+    maker: str, fields: Any, function: str, known: Sequence[str]
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A definition given as a mapping: its function, and its options by the names keywords have."""
+    options: dict[str, Any] = {to_snake(key): item for key, item in fields.items()}
+    if "config_schema" in options:
+        options["config"] = options.pop("config_schema")
+    check_options(maker, options, [function, *known])
+    if not callable(options.get(function)):
+        what = "must be a function" if function in options else "is missing"
+        raise TypeError(f'{maker}: "{function}" {what}; it is what the definition does')
+    return options.pop(function), options

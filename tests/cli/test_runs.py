@@ -159,7 +159,7 @@ class TestShowing:
     def test_an_error_names_its_fault(self, ran: dict[str, Any], typed: Typed) -> None:
         shown = typed("run", "show", runs_of(ran)["Breaks"]["id"]).out
         assert "Breaks · Moody: error" in shown
-        assert "fault: agent" in shown
+        assert "fault of the agent" in " ".join(shown.split())
         assert "the kettle is off" in shown
         assert "break please" in shown
 
@@ -287,3 +287,67 @@ class TestDatabase:
         told = typed("status", code=2).err
         assert told.startswith("Error: ")
         assert "Traceback" not in told
+
+
+BROKEN = '''
+"""A plugin whose agent and evaluator break."""
+from evalstudio import define_connector, define_evaluator
+
+
+@define_connector
+def fragile(ctx):
+    return {"orders": []}["order"]
+
+
+@define_evaluator
+def divides(ctx):
+    return len(ctx.messages) / 0
+'''
+BROKEN_EVALS = """
+connectors: [{name: Fragile, type: fragile}]
+scenarios:
+  - {name: Asks, script: [hello], evaluators: [{type: regex, config: {pattern: Hello}}]}
+  - {name: Divides, script: [hello], evaluators: [{type: divides, name: ratio}]}
+evals:
+  - {name: Agent, scenarios: [Asks], connectors: [Fragile]}
+  - {name: Evaluator, scenarios: [Divides], connectors: [Moody]}
+"""
+
+
+class TestErrorsOfUserCode:
+    @pytest.fixture(autouse=True)
+    def _broken_plugin(self, ran: dict[str, Any], project: Path, typed: Typed) -> None:
+        (project / "plugins" / "broken.py").write_text(BROKEN)
+        config = json.loads((project / "evalstudio.config.json").read_text())
+        config["plugins"].append("./plugins/broken.py")
+        (project / "evalstudio.config.json").write_text(json.dumps(config))
+        (project / "evals" / "broken.yaml").write_text(BROKEN_EVALS)
+        typed("apply", "evals")
+
+    def test_an_agents_error_names_its_plugin_and_its_line(self, project: Path, typed: Typed) -> None:
+        (run,) = typed("eval", "run", "Agent", "--json", code=3).data["runs"]
+        assert run["error"].startswith('Connector "fragile" (plugin ./plugins/broken.py): KeyError: ')
+        assert run["error"].endswith("(plugins/broken.py:8)")
+        shown = typed("run", "show", "last").out
+        assert "run show --debug" in shown
+        assert "fault of the agent" in " ".join(shown.split())
+        shown = typed("run", "show", "last", "--debug").out
+        assert 'File "plugins/broken.py", line 8, in fragile' in shown
+        assert str(project) not in shown
+        kept = typed("run", "show", "last", "--json").data
+        assert "KeyError" in kept["output"]["traceback"]
+
+    def test_an_evaluators_error_names_it_its_plugin_and_its_line(self, project: Path, typed: Typed) -> None:
+        (run,) = typed("eval", "run", "Evaluator", "--json", code=3).data["runs"]
+        told = 'Evaluator "ratio": ZeroDivisionError: division by zero (plugins/broken.py:13, '
+        assert run["error"] == told + "plugin ./plugins/broken.py)"
+        shown = typed("run", "show", "last", "--debug").out
+        assert "Traceback of ratio, turn 1" in shown
+        assert 'File "plugins/broken.py", line 13, in divides' in shown
+
+
+def test_how_it_ended_is_told_in_words_that_are_no_verdict(ran: dict[str, Any], typed: Typed) -> None:
+    shown = typed("run", "show", runs_of(ran)["Two turns"]["id"]).out
+    assert "ended with the last message of the script" in " ".join(shown.split())
+    passed = typed("run", "show", runs_of(ran)["Steers"]["id"])
+    assert 'every "eventually" check had held' in " ".join(passed.out.split())

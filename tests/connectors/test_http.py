@@ -70,10 +70,6 @@ async def test_the_message_is_the_last_new_one_of_the_user(pool: HttpPool, agent
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (
-            {"requestTemplate": {"q": "{{your message}}"}},
-            "{{your message}} is not known here; known are message",
-        ),
         ({"requestTemplate": "{{}}"}, "is not known here"),
         ({"responsePath": "a..b"}, "is not a path"),
         ({"responsePath": "a[x]"}, "stuck at"),

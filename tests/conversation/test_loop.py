@@ -291,7 +291,10 @@ class TestFaults:
 
         result = await run_scenario(make(name="s", script=["a"], evaluators=[broken]), echo)
         assert (result.outcome, result.fault, result.score) == ("error", "evaluator", None)
-        assert result.error == "Evaluator error: kaputt"
+        assert result.error is not None
+        assert result.error.startswith(
+            'Evaluator "broken": RuntimeError: kaputt (tests/conversation/test_loop.py:'
+        )
 
     async def test_cancelling_leaves_nothing_running(self) -> None:
         started = asyncio.Event()

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstudio.base import placeholders
 from evalstudio.base.problems import InvalidInput
-from evalstudio.conversation.placeholders import fill, fill_message
+from evalstudio.conversation.placeholders import fill, fill_data, fill_message, fill_template
 from evalstudio.messages import Message
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
@@ -78,7 +79,7 @@ def test_paths_and_near_misses(text: str, filled: str) -> None:
     assert fill(text, values) == filled
 
 
-def test_messages_are_filled_in_text_and_blocks_and_left_alone_elsewhere() -> None:
+def test_messages_are_filled_wherever_they_have_a_text() -> None:
     message = Message.model_validate(
         {
             "role": "user",
@@ -92,8 +93,65 @@ def test_messages_are_filled_in_text_and_blocks_and_left_alone_elsewhere() -> No
     filled = fill_message(message, {"who": "{{who}}!"})
     assert filled.to_json() == {
         "role": "user",
-        "name": "{{who}}",
-        "content": [{"type": "text", "text": "Hi {{who}}!"}, {"type": "image_url", "image_url": "{{who}}"}],
+        "name": "{{who}}!",
+        "content": [{"type": "text", "text": "Hi {{who}}!"}, {"type": "image_url", "image_url": "{{who}}!"}],
     }
     assert message.text == "Hi {{who}}"
     assert fill_message(Message(role="assistant"), {}).content is None
+
+
+def test_arguments_of_tool_calls_stay_json_whatever_a_value_holds() -> None:
+    call = {"id": "1", "function": {"name": "find", "arguments": '{"name": "{{who}}", "size": "{{size}}"}'}}
+    message = Message.model_validate({"role": "assistant", "tool_calls": [call]})
+    filled = fill_message(message, {"who": 'A "quoted" name', "size": 3})
+    assert filled.tool_calls is not None
+    assert filled.tool_calls[0].arguments() == {"name": 'A "quoted" name', "size": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        (r"\{{city}}", "{{city}}"),
+        (r"\\{{city}}", "\\Oslo"),
+        (r"\\\{{city}}", r"\{{city}}"),
+        (r"\{{unknown}}", "{{unknown}}"),
+        ('{{"a": 1}}', '{{"a": 1}}'),
+        (r'\{{"a": 1}}', r'\{{"a": 1}}'),
+        ("{{#if city}}", "{{#if city}}"),
+        ("{{price (€)}}", "12"),
+        ("{{order id}}", "A-1"),
+    ],
+)
+def test_braces_can_be_kept(text: str, filled: str) -> None:
+    assert fill(text, {"city": "Oslo", "price (€)": 12, "order id": "A-1"}) == filled
+
+
+@given(TRICKY)
+def test_a_value_is_not_expanded_by_the_template_it_is_put_into(value: str) -> None:
+    own = {"response": "(the response)"}
+    once = fill_template("{{city}}|{{response}}", {"city": value}, own.__contains__)
+    assert placeholders.fill(once, own.get) == f"{value}|(the response)"
+
+
+def test_data_keeps_the_type_of_a_value_and_its_own_shape() -> None:
+    values = {"n": 3, "ok": True, "rows": [1, {"a": "{{n}}"}], "key": "id"}
+    data = {"{{key}}": "{{n}}", "list": ["{{ok}}", "no. {{n}}", "{{rows}}"], "other": (1, None)}
+    expected = {"id": 3, "list": [True, "no. 3", [1, {"a": "{{n}}"}]], "other": (1, None)}
+    assert fill_data(data, values) == expected
+
+
+def test_everything_without_a_value_is_told_with_its_place_and_the_names_there_are() -> None:
+    data = {"rows": [{"id": "{{order.idd}}"}], "{{nope}}": 1}
+    with pytest.raises(InvalidInput) as caught:
+        fill_data(data, {"order": {"id": 7}})
+    first, second = caught.value.problems
+    assert (first.path, second.path) == (("rows", 0, "id"), ("{{nope}}",))
+    assert "did you mean order.id" in first.hint
+    assert second.hint == "its values are: order, order.id"
+    with pytest.raises(InvalidInput, match=r"keep the braces with \\\{\{nope\}\}"):
+        fill("{{nope}}", None)
+
+
+def test_two_names_that_become_one_are_refused() -> None:
+    with pytest.raises(InvalidInput, match='"id" is there twice once it is filled in'):
+        fill_data({"id": 1, "{{key}}": 2}, {"key": "id"})

@@ -98,7 +98,7 @@ class TestTheReason:
         first, second = result(A, "error", 1), replace(result(F, "error", 2), fault="judge")
         for results in ([first, second], [second, first]):
             verdict = conclude_once(results)
-            assert (verdict.reason, verdict.fault) == ("a error", "evaluator")
+            assert (verdict.reason, verdict.fault) == ('Evaluator "a": a error', "evaluator")
 
     def test_a_failure_without_a_reason_is_named_by_its_label(self) -> None:
         assert conclude_once([replace(result(A, "fail"), reason="")]).reason == "Check failed"

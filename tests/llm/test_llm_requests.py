@@ -142,7 +142,7 @@ async def test_a_key_that_is_not_set_is_named_on_first_use(monkeypatch: pytest.M
 async def test_a_missing_library_is_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anthropic", None)
     async with ModelServer() as server, open_llm(server, "anthropic") as llm:
-        with pytest.raises(ModelError, match=r'pip install "pydantic-ai-slim\[anthropic\]"'):
+        with pytest.raises(ModelError, match=r'pip install "evalstudio\[anthropic\]"'):
             await llm.chat(ASKED)
 
 

@@ -141,7 +141,13 @@ def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | Non
     elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         future.set_exception(error)
     else:
-        future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+        ended = AbnormalEnd(f"{type(error).__name__}: {error}")
+        ended.__cause__ = error
+        future.set_exception(ended)
+
+
+class AbnormalEnd(RuntimeError):
+    """A function in a thread ended by something that is no ordinary error, such as an exit of the program."""
 
 
 blocking = DaemonPool()

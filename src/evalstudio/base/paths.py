@@ -105,6 +105,19 @@ def texts_in(value: Any, path: Steps = ()) -> Iterator[tuple[Steps, str]]:
             yield from texts_in(item, (*path, number))
 
 
+def strings_in(value: Any) -> Iterator[str]:
+    """Every text in plain data, names of fields included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in cast(Mapping[str, Any], value).items():
+            yield str(name)
+            yield from strings_in(item)
+    elif isinstance(value, list):
+        for item in cast(list[Any], value):
+            yield from strings_in(item)
+
+
 def fields_of(value: Any) -> dict[str, Any]:
     """The fields of an object; none where it is something else."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}

@@ -132,6 +132,7 @@ class _Placed:
     error: Any
     site: FieldPath | None = None
     branch: str = ""
+    expected: str = ""
 
 
 def problems_of(
@@ -178,13 +179,28 @@ def _step(value: object, part: str | int) -> str | int | None:
 
 def _as_meant(placed: Sequence[_Placed]) -> Iterator[_Placed]:
     """Of several ways to read a value, the one that got furthest is what was meant."""
-    best: dict[FieldPath, tuple[int, str]] = {}
+    ways: dict[FieldPath, list[_Placed]] = {}
     for one in placed:
-        if one.site is not None and len(one.path) > best.get(one.site, (-1, ""))[0]:
-            best[one.site] = len(one.path), one.branch
+        if one.site is not None:
+            ways.setdefault(one.site, []).append(one)
     for one in placed:
-        if one.site is None or best[one.site][1] == one.branch:
+        if one.site is None:
             yield one
+        elif one is ways[one.site][0]:
+            yield from _meant(ways[one.site])
+
+
+def _meant(ways: list[_Placed]) -> list[_Placed]:
+    """The errors of one way to read a value; where none got into it, all that it could have been."""
+    # What only code can give is not what was meant in data.
+    ways = [one for one in ways if one.error["type"] != "is_instance_of"] or ways
+    furthest = max(ways, key=lambda one: len(one.path))
+    if len(furthest.path) > len(furthest.site or ()):
+        return [one for one in ways if one.branch == furthest.branch]
+    if fitting := [one for one in ways if one.error["type"] not in _EXPECTED]:
+        return [one for one in fitting if one.branch == fitting[0].branch]
+    *others, last = dict.fromkeys(_EXPECTED[one.error["type"]] for one in ways)
+    return [replace(ways[0], expected=" or ".join([", ".join(others), last] if others else [last]))]
 
 
 def _problem(
@@ -197,14 +213,49 @@ def _problem(
         known = _known_keys(model, placed.path[:-1]) if model else []
         hint = suggestion(str(placed.path[-1]), known, "known are") if known else ""
         return Problem("unknown key", placed.path, hint)
-    if expected := _EXPECTED.get(kind):
+    if (tag := _discriminator(placed)) is not None:
+        return tag
+    if expected := placed.expected or _EXPECTED.get(kind):
         quote = _quoted(placed, is_secret) if is_secret else ""
         is_number = kind == "string_type" and isinstance(placed.value, int | float)
         hint = "put it in quotes" if quote and is_number else ""
         return Problem(f"expected {expected}{quote}", placed.path, hint)
-    text = str(placed.error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    words = text.replace("Input should be", "must be").replace("should have at least", "must have at least")
-    return Problem(words, placed.path)
+    return Problem(_words(kind, placed.error), placed.path)
+
+
+def _words(kind: str, error: Any) -> str:
+    """An error of pydantic's in words for people who never heard of it."""
+    limits: Mapping[str, Any] = error.get("ctx") or {}
+    match kind:
+        case "string_too_short" | "too_short":
+            least, unit = limits["min_length"], "character" if kind == "string_too_short" else "item"
+            if (kind, least) == ("string_too_short", 1):
+                return "must not be empty"
+            return f"must have at least {least:,} {unit}{'s' if least > 1 else ''}"
+        case "string_too_long" | "too_long":
+            unit = "items" if kind == "too_long" else "characters"
+            return f"must have at most {limits['max_length']:,} {unit}"
+        case "string_pattern_mismatch":
+            return f"must match {limits['pattern']}"
+        case _ if kind.startswith(("datetime_", "date_")):
+            return "expected a date or a time such as 2026-01-31T09:30:00Z"
+        case _:
+            text = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+            return text.replace("Input should be", "must be")
+
+
+def _discriminator(placed: _Placed) -> Problem | None:
+    """What is wrong with the field that tells which of several shapes is meant."""
+    limits: Mapping[str, Any] = placed.error.get("ctx") or {}
+    path = (*placed.path, str(limits.get("discriminator", "")).strip("'"))
+    match placed.error["type"]:
+        case "union_tag_not_found":
+            return Problem("is missing", path)
+        case "union_tag_invalid":
+            known = [tag.strip().strip("'") for tag in str(limits["expected_tags"]).split(",")]
+            return Problem(f"must be one of {', '.join(known)}", path, suggestion(str(limits["tag"]), known))
+        case _:
+            return None
 
 
 def _quoted(placed: _Placed, is_secret: Callable[[str, str], bool]) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXIT_FAILED, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 3, 130
 # How long a stopped command waits for the answer that says whether the execution was started.
-_LAST_ANSWER_SECONDS = 5.0
+_LAST_ANSWER_SECONDS = 15.0
 
 
 def eval_run(
@@ -104,6 +104,8 @@ async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution
     starting, stopping = asyncio.ensure_future(start()), asyncio.ensure_future(stop.wait())
     await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+    if not starting.done():
+        warn("Stopping; waiting for the answer that says whether it was started (Ctrl-C again: at once).")
     # A request that is on its way may start the execution, so its answer is worth a short wait.
     done, _ = await asyncio.wait((starting,), timeout=_LAST_ANSWER_SECONDS)
     if done:

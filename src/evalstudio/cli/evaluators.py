@@ -61,7 +61,12 @@ def _print_description(described: dict[str, Any], example: dict[str, Any] | None
 
     console = Console(highlight=False)
     console.print(Text.assemble((described["type"], "bold"), f"  {described['label']}"))
-    console.print(Text(f"{described['kind']}, gate {described['gate']}, {described['source']}", "dim"))
+    gate = (
+        f"{described['gate']} unless its config says otherwise"
+        if described["gateByConfig"]
+        else described["gate"]
+    )
+    console.print(Text(f"{described['kind']}, gate {gate}, {described['source']}", "dim"))
     if described["description"]:
         console.print(Text(f"\n{described['description']}"))
     console.print()

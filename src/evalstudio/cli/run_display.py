@@ -30,9 +30,13 @@ _STYLES = {
 _LONGEST_ARGUMENTS = 2_000
 
 
-def print_run(run: Run) -> None:
-    """Everything there is to know of a run. Verdicts are words; colour only repeats them."""
+def print_run(run: Run, *, debug: bool = False) -> None:
+    """Everything there is to know of a run. Verdicts are words; colour only repeats them.
+
+    With ``debug`` also the tracebacks of errors, and what agents and evaluators printed.
+    """
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False)
     _print_heading(console, run)
@@ -40,8 +44,8 @@ def print_run(run: Run) -> None:
         console.print()
         console.print(_title(turn), style="bold", markup=False)
         console.print(_transcript(turn.all_messages))
-        for line in _attempt_lines(turn):
-            console.print(line, style="dim", markup=False)
+        for line in _attempts(turn):
+            console.print(Text(printable(f"    {line}"), "dim"))
         if assertions := [finding for finding in turn.results if finding.kind == "assertion"]:
             console.print(_verdicts(assertions))
     console.print()
@@ -49,6 +53,30 @@ def print_run(run: Run) -> None:
     if printed := (run.output or {}).get("log"):
         console.print("Log", style="bold")
         console.print(printable(printed).rstrip(), markup=False)
+    if debug:
+        _print_debug(console, run)
+    elif any(_tracebacks(run)):
+        typer.echo("Tracebacks are shown by: evalstudio run show --debug")
+
+
+def _tracebacks(run: Run) -> Iterator[tuple[str, str]]:
+    """The tracebacks kept with a run, each once, with what they belong to."""
+    if trace := (run.output or {}).get("traceback"):
+        yield "Traceback", trace
+    seen: set[str] = set()
+    for turn in run.turns:
+        for finding in turn.results:
+            if finding.traceback and finding.traceback not in seen:
+                seen.add(finding.traceback)
+                yield f"Traceback of {_named(finding)}, turn {finding.turn}", finding.traceback
+
+
+def _print_debug(console: Console, run: Run) -> None:
+    from rich.text import Text
+
+    for title, text in _tracebacks(run):
+        console.print(Text(printable(title), "bold"))
+        console.print(Text(printable(text)), soft_wrap=True)
         console.print()
 
 
@@ -83,7 +111,13 @@ def _facts(run: Run) -> Iterator[str]:
     if run.total_tokens is not None:
         yield f"{run.total_tokens:,} tokens"
     if run.result and run.result.fault:
-        yield f"fault: {run.result.fault}"
+        yield f"fault of the {run.result.fault}"
+    if run.result and run.result.score is not None:
+        yield f"score {_number(run.result.score)}"
+    if run.result and run.result.overall_score is not None:
+        yield f"criteria {_number(run.result.overall_score)}"
+    if run.ending:
+        yield run.ending
 
 
 def _title(turn: Turn) -> str:
@@ -91,21 +125,20 @@ def _title(turn: Turn) -> str:
         return "Before"
     more = [] if turn.latency_ms is None else [milliseconds(turn.latency_ms)]
     if turn.first_token_ms is not None:
-        more.append(f"first token {milliseconds(turn.first_token_ms)}")
+        more.append(f"first token after {milliseconds(turn.first_token_ms)}")
     if turn.tokens_usage:
         more.append(f"{turn.tokens_usage.total_tokens:,} tokens")
     elif turn.usage_missing:
-        more.append(f"no tokens: {printable(turn.usage_missing)}")
+        more.append(f"tokens missing: {turn.usage_missing}")
     return f"Turn {turn.number}" + (f" ({', '.join(more)})" if more else "")
 
 
-def _attempt_lines(turn: Turn) -> Iterator[str]:
-    """The attempts that failed, where there were several."""
+def _attempts(turn: Turn) -> Iterator[str]:
+    """What was tried before the agent answered, and how long was waited in between."""
     for attempt in turn.attempts or ():
-        if attempt.error is not None:
-            asked = "" if attempt.retry_after is None else f" (it asked for {attempt.retry_after:g} s)"
-            waited = "" if attempt.wait_ms is None else f"; waited {milliseconds(attempt.wait_ms)}{asked}"
-            yield printable(f"    attempt {attempt.number}: {attempt.error}{waited}")
+        asked = f", as the agent asked ({attempt.retry_after:g} s)" if attempt.retry_after else ""
+        waited = f"; waited {milliseconds(attempt.wait_ms)}{asked}" if attempt.wait_ms else ""
+        yield f"attempt {attempt.number}: {attempt.error or 'answered'}{waited}"
 
 
 def _transcript(messages: Sequence[Message]) -> RenderableType:
@@ -157,25 +190,35 @@ def _named(finding: Finding) -> str:
 def _print_tables(run: Run) -> None:
     findings = (run.output or {}).get("evaluatorResults") or []
     assertions = [
-        (_named(f), f.gate, f.word, _number(f.value), str(f.turn), f.reason)
+        (_named(f), f.gate, f.word, _score(f), str(f.turn), f.reason)
         for f in findings
         if f.kind == "assertion"
     ]
     if assertions:
-        print_table("Assertions", ("Assertion", "Gate", "Verdict", "Score", "Turn", "Reason"), assertions)
+        print_table("Assertions", ("Evaluator", "Gate", "Result", "Score", "Turn", "Reason"), assertions)
     metrics = [(_named(f), _value(f), f.reason) for f in findings if f.kind == "metric"]
     if metrics:
-        print_table("Metrics", ("Metric", "Value", "Last turn"), metrics)
+        print_table("Metrics", ("Metric", "Value", "Reason"), metrics)
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.4g}"
 
 
+def _score(finding: Finding) -> str:
+    """The score of an assertion, with the least it needs where it has one."""
+    threshold = getattr(finding, "threshold", None)
+    needed = "" if threshold is None or finding.value is None else f" (needs {_number(threshold)})"
+    return _number(finding.value) + needed
+
+
 def _value(finding: Finding) -> str:
+    """The value of a metric with its unit; what could not be measured is missing, never nothing."""
     if finding.error is not None:
         return "error"
-    return "missing" if finding.missing else _number(finding.value)
+    if finding.missing or finding.value is None:
+        return "missing"
+    return f"{_number(finding.value)} {getattr(finding, 'unit', None) or ''}".rstrip()
 
 
 _MOST_ROWS = 60

@@ -114,13 +114,14 @@ async def show_run(
     project: Project,
     target: RunArgument,
     attempt: Annotated[int | None, typer.Option(min=1, help="An earlier attempt.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks and the run's log too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a run: the transcript with the verdicts under each turn."""
     from .run_display import print_run
 
     run = await project.records.run(await run_id(project.records, target), attempt=attempt)
-    print_json(plain(run)) if as_json else print_run(run)
+    print_json(plain(run)) if as_json else print_run(run, debug=debug)
 
 
 @app.command("retry")

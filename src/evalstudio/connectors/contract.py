@@ -6,17 +6,28 @@ shape. Hooks beside it test it, prepare a run, read the agent's end state, and r
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from uuid import UUID, uuid5
 
 from pydantic import BaseModel
 
 from ..base.concurrency import Clock
 from ..base.schemas import Schema
-from ..configs import ConfigShape, config_of, first_paragraph, label_from, locals_of_caller, type_of
+from ..configs import (
+    ConfigShape,
+    check_options,
+    config_of,
+    first_paragraph,
+    label_from,
+    locals_of_caller,
+    module_of_caller,
+    read_mapping_form,
+    type_of,
+)
 from ..evaluators.results import Attempt
 from ..messages import Message, TokensUsage
 from .connection import CallLimits, RetrySettings, with_call_limits
@@ -49,6 +60,7 @@ class ConnectorError(Exception):
         self.retry_after = retry_after
         self.cause = cause
         self.attempts = list(attempts)
+        self.traceback: str | None = None
 
 
 C = TypeVar("C")
@@ -173,6 +185,7 @@ class ConnectorDefinition:
     description: str = ""
     config: ConfigShape = field(default_factory=lambda: ConfigShape(with_call_limits(None)))
     module: str = ""
+    plugin: str = ""
     needs_address: bool = False
     timeout: float | None = None
     retry: RetrySettings | None = None
@@ -223,8 +236,11 @@ class ConnectorDefinition:
         }
 
 
+@overload
+def define_connector(type: Invoke | Mapping[str, Any], /) -> ConnectorDefinition: ...
+@overload
 def define_connector(
-    type: str | None = None,  # noqa: A002
+    type: str | None = None,
     *,
     label: str | None = None,
     description: str | None = None,
@@ -232,28 +248,55 @@ def define_connector(
     needs_address: bool = False,
     timeout: float | None = None,
     retry: RetrySettings | Mapping[str, Any] | None = None,
-) -> Callable[[Invoke], ConnectorDefinition]:
+) -> Callable[[Invoke], ConnectorDefinition]: ...
+def define_connector(
+    type: str | Invoke | Mapping[str, Any] | None = None,  # noqa: A002
+    **options: Any,
+) -> ConnectorDefinition | Callable[[Invoke], ConnectorDefinition]:
     """Make a connector of a function. What is not given is read off the function itself.
 
     With ``needs_address`` a connector of this type is refused without a ``baseUrl``. ``timeout`` (seconds)
-    and ``retry`` (as in a config) hold for connectors of this type whose config does not set its own.
+    and ``retry`` (as in a config) hold for connectors of this type whose config does not set its own. Also
+    taken: a mapping with ``invoke``, the options, and hooks (``test``, ``setup``, ``state``, ``close``).
     """
-    names = locals_of_caller()
-    limits = CallLimits.model_validate({"timeout_seconds": timeout, "retry": retry})
+    names, subject = locals_of_caller(), cast(Any, type)
+    check_options("define_connector", options, _OPTIONS)
+    if isinstance(subject, Mapping):
+        known = ("type", *_OPTIONS, *_HOOKS)
+        function, fields = read_mapping_form("define_connector", type, "invoke", known)
+        return _define(function, fields.pop("type", None), fields, names, module_of_caller())
+    if inspect.isclass(subject):
+        message = "is a class; decorate the function that calls the agent"
+        raise TypeError(f"define_connector: {subject.__name__} {message}")
+    if callable(subject):
+        return _define(cast(Invoke, subject), None, options, names)
+    return lambda function: _define(function, subject, options, names)
 
-    def define(function: Invoke) -> ConnectorDefinition:
-        name = type_of(function, type)
-        shape = config if config is not None else config_of(function, ConnectorContext, names)
-        return ConnectorDefinition(
-            type=name,
-            function=function,
-            label=label or label_from(name),
-            description=description or first_paragraph(function),
-            config=ConfigShape(with_call_limits(shape)),
-            module=function.__module__,
-            needs_address=needs_address,
-            timeout=limits.timeout_seconds,
-            retry=limits.retry,
-        )
+_OPTIONS = ("label", "description", "config", "needs_address", "timeout", "retry")
+_HOOKS = ("test", "setup", "state", "close")
 
-    return define
+
+def _define(
+    function: Invoke,
+    type_name: str | None,
+    options: Mapping[str, Any],
+    names: Mapping[str, Any],
+    module: str = "",
+) -> ConnectorDefinition:
+    name = type_of(function, type_name)
+    config = options.get("config")
+    shape = config_of(function, ConnectorContext, names) if config is None else config
+    limits = CallLimits.model_validate(
+        {"timeout_seconds": options.get("timeout"), "retry": options.get("retry")}
+    )
+    settled: dict[str, Any] = {
+        "label": options.get("label") or label_from(name),
+        "description": options.get("description") or first_paragraph(function),
+        "config": ConfigShape(with_call_limits(shape)),
+        "timeout": limits.timeout_seconds,
+        "retry": limits.retry,
+        "module": module or function.__module__,
+    }
+    settings = {key: item for key, item in options.items() if key not in (*settled, *_HOOKS)}
+    hooks = {f"{hook}_hook": options[hook] for hook in _HOOKS if hook in options}
+    return ConnectorDefinition(name, function, **settled, **settings, **hooks)

@@ -10,13 +10,14 @@ import orjson
 from pydantic import Field, model_validator
 
 from ..base.json_text import json_text
-from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_path
+from ..base.paths import MISSING, PathText, fields_of, follow, items_of, read_path, strings_in
+from ..base.placeholders import is_name, names_in
 from ..base.text import cut
 from ..messages import as_said, looks_like_message
 from .connection import RemoteConfig
 from .contract import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 from .replies import check_answer
-from .templates import Fill, compile_template
+from .templates import PLACEHOLDERS, Fill, compile_template
 
 if TYPE_CHECKING:
     from .exchange import HttpAnswer
@@ -62,6 +63,12 @@ class HttpConfig(RemoteConfig):
             raise ValueError("GET needs a requestTemplate, an object that becomes the query")
         assert self.fill_body
         return self
+
+    @cached_property
+    def case_names(self) -> list[str]:
+        """The placeholders of the template that only a case can fill."""
+        names = [name for text in strings_in(self.request_template) for name in names_in(text)]
+        return [name for name in dict.fromkeys(names) if is_name(name) and name not in PLACEHOLDERS]
 
     @cached_property
     def fill_body(self) -> Fill:

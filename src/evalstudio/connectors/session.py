@@ -24,6 +24,7 @@ from ..base.json_text import json_text
 from ..base.paths import texts_in
 from ..base.redaction import Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
+from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
 from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
@@ -176,14 +177,14 @@ class AgentSession:
                 late = f"{self._place} did not answer within {seconds:.3g} s ({limit})"
                 failure, cause = ConnectorError(late, cause=TIMEOUT), None
             except ConnectorError as error:
-                failure, cause = error, None
+                failure, cause = error, error.__cause__
             except Exception as error:
                 failure, cause = self._as_connector_error(error), error
             left -= clock.seconds()
             attempts.append(Attempt(number, self._redacted(str(failure)), None, failure.retry_after))
             wait = self._wait_after(failure, attempts, left)
             if wait is None:
-                raise self._named(failure, attempts) from cause
+                raise self._named(failure, attempts, cause) from cause
             attempts[-1].wait_ms = round(wait * 1000, 3)
             await asyncio.sleep(wait)
             left -= wait
@@ -219,7 +220,7 @@ class AgentSession:
         cause = None
         if isinstance(error, ConnectionError):
             cause = CONNECT if isinstance(error, ConnectionRefusedError) else CLOSED
-        return ConnectorError(f"{type(error).__name__}: {error}".removesuffix(": "), cause=cause)
+        return ConnectorError(described(error), cause=cause)
 
     @property
     def redaction(self) -> Redaction:
@@ -229,16 +230,22 @@ class AgentSession:
     def _redacted(self, text: str) -> str:
         return self.redaction(text)[:_LONGEST_DETAIL]
 
-    def _named(self, error: ConnectorError, attempts: Sequence[Attempt] = ()) -> ConnectorError:
+    def _named(
+        self, error: ConnectorError, attempts: Sequence[Attempt] = (), cause: BaseException | None = None
+    ) -> ConnectorError:
         """The error with the connector's name before it and nothing secret in it."""
         tried = f" (tried {len(attempts)} times)" if len(attempts) > 1 else ""
-        return ConnectorError(
-            f'Connector "{self.definition.type}": {self._redacted(str(error))}{tried}',
+        plugin = f" (plugin {self.definition.plugin})" if self.definition.plugin else ""
+        named = ConnectorError(
+            f'Connector "{self.definition.type}"{plugin}: {self._redacted(str(error))}{tried}',
             again=error.again,
             retry_after=error.retry_after,
             cause=error.cause,
             attempts=attempts if len(attempts) > 1 else (),
         )
+        if cause is not None and not isinstance(cause, ClientError | WorkAborted):
+            named.traceback = trace_of(cause, self.redaction)
+        return named
 
 
 def _policy(policy: CallPolicy, definition: ConnectorDefinition, config: object) -> CallPolicy:

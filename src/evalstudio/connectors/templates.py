@@ -9,16 +9,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..base.paths import MISSING, lookup, texts_in
-from ..base.placeholders import names_in, only_placeholder, written
-from ..base.problems import Problem, ProblemList
+from ..base.paths import MISSING, lookup
+from ..base.placeholders import is_name, names_in, only_placeholder, written
 from ..base.references import resolve
 from .contract import ConnectorContext, ConnectorError
 
 Fill = Callable[[ConnectorContext[Any]], Any]
 
-_PART = re.compile(r"\{\{([^{}]*)\}\}|\$\{[^{}]*\}")
-_NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
+# A placeholder with the backslashes before it, or a reference to the environment.
+_PART = re.compile(r"(?<!\\)(\\*)\{\{([^{}]*)\}\}|\$\{[^{}]*\}")
 
 
 def _message(ctx: ConnectorContext[Any]) -> str:
@@ -41,17 +40,6 @@ PLACEHOLDERS: Mapping[str, Fill] = {
 def compile_template(template: Any) -> Fill:
     """A function that fills the template in; ``ValueError`` names a placeholder that can be none."""
     return _compile(template) or (lambda _: template)
-
-
-def check_template(config: object, values: Mapping[str, Any]) -> None:
-    """Refuse a connector's config whose template needs a value that a case does not have."""
-    template: Any = getattr(config, "request_template", None)
-    ProblemList(
-        Problem(_unknown(name, values), ("config", "requestTemplate", *path))
-        for path, text in texts_in(template)
-        for name in names_in(text)
-        if name not in PLACEHOLDERS and lookup(values, name) is MISSING
-    ).check()
 
 
 def _unknown(name: str, values: Mapping[str, Any]) -> str:
@@ -80,25 +68,33 @@ def _compile(part: Any) -> Fill | None:
 def _compile_text(text: str) -> Fill | None:
     if _PART.search(text) is None:
         return None
-    for name in names_in(text):
-        if not _NAME.fullmatch(name):
-            known = f"known are {', '.join(PLACEHOLDERS)} and the values of a case"
-            raise ValueError(f"{{{{{name}}}}} is not known here; {known}")
-    if name := only_placeholder(text):
-        return PLACEHOLDERS.get(name) or (lambda ctx: _case_value(name, ctx))
+    if "" in names_in(text):
+        known = f"known are {', '.join(PLACEHOLDERS)} and the values of a case"
+        raise ValueError(f"{{{{}}}} is not known here; {known}")
+    if (name := only_placeholder(text)) and is_name(name):
+        return lambda ctx: _value(name, ctx)
     return lambda ctx: _PART.sub(lambda part: _filled(part, ctx), text)
 
 
 def _filled(part: re.Match[str], ctx: ConnectorContext[Any]) -> str:
-    if part[1] is None:
+    if part[2] is None:
         try:
             return resolve(part[0], "the request template")
         except ValueError as error:
             raise ConnectorError(str(error)) from None
-    name = part[1].strip()
+    slashes, name = part[1], part[2].strip()
+    if not is_name(name):
+        return part[0]
+    kept = slashes[: len(slashes) // 2]
+    if len(slashes) % 2:
+        return kept + part[0][len(slashes) :]
+    value = _value(name, ctx)
+    return kept + ("" if value is None else written(value))
+
+
+def _value(name: str, ctx: ConnectorContext[Any]) -> Any:
     builtin = PLACEHOLDERS.get(name)
-    value = _case_value(name, ctx) if builtin is None else builtin(ctx)
-    return "" if value is None else written(value)
+    return _case_value(name, ctx) if builtin is None else builtin(ctx)
 
 
 def _case_value(name: str, ctx: ConnectorContext[Any]) -> Any:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
+from pydantic import BaseModel, ValidationError
+
 from ..base.concurrency import run_sync
-from ..base.problems import InvalidInput, Problem, suggestion
+from ..base.problems import InvalidInput, Problem, problems_of, suggestion
 from ..cassettes import Cassette
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
 from ..connectors.http_pool import HttpPool
 from ..connectors.python import callable_connector
-from ..connectors.templates import check_template
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
@@ -24,11 +25,12 @@ from ..llm.settings import LlmSettings
 from ..plugins import PluginRegistry, create_registry
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
-from .preparation import Services, prepare
+from .preparation import Services, check_case_values, prepare
 from .results import RunResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 AgentLike = Callable[..., Any] | ConnectorDefinition | Mapping[str, Any]
 
 
@@ -50,9 +52,8 @@ async def run_scenario(
     settings, or any object with an ``answer`` method; scripted scenarios without a judge need none. On a
     ``cassette`` the agent's answers, and those of a model given by its settings, are recorded or replayed.
     """
-    # A model that is one already comes back as it is.
-    scenario = Scenario.model_validate(scenario)
-    persona = None if persona is None else Persona.model_validate(persona)
+    scenario = _read(Scenario, scenario, "scenario")
+    persona = None if persona is None else _read(Persona, persona, "persona")
     types = registry or create_registry()
     async with AsyncExitStack() as stack:
         model = await _model(llm, cassette, stack)
@@ -61,13 +62,13 @@ async def run_scenario(
         pool = HttpPool()
         stack.push_async_callback(pool.close)
         definition, settings = _agent(connector, types)
+        check_case_values(settings.config, row)
         run = RunInfo(
             id=uuid4().hex,
             scenario=scenario.name,
             case=(row.name or "") if row else "",
-            case_values=row.vars if row else {},
+            case_values=dict(row.vars) if row else {},
         )
-        check_template(settings.config, run.case_values)
         headers = persona.headers if persona else {}
         key = " · ".join(part for part in (run.scenario, run.case, persona.name if persona else "") if part)
         session = open_session(
@@ -88,6 +89,14 @@ def run_scenario_sync(*args: Any, **options: Any) -> RunResult:
     return run_sync(lambda: run_scenario(*args, **options))
 
 
+def _read(model: type[M], value: object, subject: str) -> M:
+    """A definition given as data; one that is a model already comes back as it is."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InvalidInput(*problems_of(error, value, model)).within(subject=subject) from None
+
+
 async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> Any:
     if isinstance(llm, Mapping):
         llm = LlmSettings.model_validate(llm)
@@ -98,7 +107,7 @@ async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> 
 
 def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:
     if isinstance(case, Case | Mapping):
-        return Case.model_validate(case)
+        return _read(Case, case, "case")
     cases = scenario.cases if isinstance(scenario.cases, list) else []
     if isinstance(case, str):
         row = next((item for item in cases if item.name == case), None)

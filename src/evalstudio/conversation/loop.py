@@ -138,6 +138,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         user = SimulatedUser(prepared, services.llm)  # pyright: ignore[reportArgumentType]
     conversation = _Conversation(prepared, judge, list(prepared.script), user)
     fault: tuple[Fault, str] | None = None
+    traceback: str | None = None
     ended_by: EndedBy | None = None
     failed_attempts: list[Attempt] = []
     try:
@@ -160,7 +161,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         ended_by = decision.ended_by or "user"
         judge.state = await agent.state()
     except ConnectorError as error:
-        fault = ("agent", str(error))
+        fault, traceback = ("agent", str(error)), error.traceback
         failed_attempts = error.attempts
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
@@ -169,6 +170,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
     result = await judge.result(
         ended_by,
         fault,
+        traceback=traceback,
         message_count=conversation.count,
         thread_id=conversation.thread_id,
         stop_reason=user.left_because if user else None,

@@ -1,49 +1,151 @@
-"""``{{name}}`` in a scenario's texts, filled from the case."""
+"""``{{name}}`` in a scenario's texts and data, filled from the case; what has no value is refused."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, cast
+
+import orjson
 
 from ..base import placeholders
-from ..base.paths import MISSING, lookup
-from ..base.problems import InvalidInput, Problem
-from ..messages import ContentBlock, Message
+from ..base.json_text import json_text
+from ..base.paths import MISSING, Steps, lookup, strings_in
+from ..base.problems import Problem, ProblemList, suggestion
+from ..messages import Message
 
-# Other braces, such as those of a template language the agent is asked about, stay as they are.
-_NAME = re.compile(r"""\w(?:[\w.\[\]-]|"[^"]*"|'[^']*')*""")
+# The values of a case; none at all where a scenario has no cases.
+Values = Mapping[str, Any] | None
+Names = Callable[[str], bool]
+
+_MOST_NAMES = 40
 
 
-def fill(text: str, values: Mapping[str, Any]) -> str:
+def fill(text: str, values: Values) -> str:
     """The text with its placeholders replaced; those without a value are told all at once."""
-    unfilled: list[Problem] = []
-
-    def value_of(name: str) -> str | None:
-        if not _NAME.fullmatch(name):
-            return None
-        value = lookup(values, name)
-        if value is MISSING:
-            known = ", ".join(sorted(values)) or "none"
-            message = f"{{{{{name}}}}} has no value in this case"
-            unfilled.append(Problem(message, hint=f"its values are: {known}"))
-            return None
-        return placeholders.written(value)
-
-    filled = placeholders.fill(text, value_of)
-    if unfilled:
-        raise InvalidInput(*unfilled)
-    return filled
+    return _Filler(values).all_of(lambda filler: filler.text(text, ()))
 
 
-def fill_message(message: Message, values: Mapping[str, Any]) -> Message:
-    content = message.content
-    if isinstance(content, str):
-        content = fill(content, values)
-    elif content is not None:
-        content = [_fill_block(block, values) for block in content]
-    return message.model_copy(update={"content": content})
+def fill_data(data: Any, values: Values) -> Any:
+    """Data with every text in it filled; a text that is one placeholder becomes the value itself."""
+    return _Filler(values).all_of(lambda filler: filler.data(data, ()))
 
 
-def _fill_block(block: ContentBlock, values: Mapping[str, Any]) -> ContentBlock:
-    return block if block.text is None else block.model_copy(update={"text": fill(block.text, values)})
+def fill_template(text: str, values: Values, own: Names) -> str:
+    """A text with placeholders of its own, which stay: values of the case are put into it and never read."""
+    return _Filler(values).all_of(lambda filler: filler.template(text, own))
+
+
+def fill_message(message: Message, values: Values) -> Message:
+    """A message with all of its texts filled, those in the arguments of tool calls included."""
+    if not has_placeholders(message.to_json()):
+        return message
+    return Message.model_validate(_Filler(values).all_of(lambda filler: filler.message(message.to_json())))
+
+
+def has_placeholders(data: Any) -> bool:
+    """Whether there is anything to fill in, or an escape to take out."""
+    return any("{{" in text for text in strings_in(data))
+
+
+def check_names(names: Iterable[str], values: Values) -> None:
+    """Refuse names that have no value in a case."""
+    filler = _Filler(values)
+    for name in names:
+        filler.value(name, ())
+    filler.problems.check()
+
+
+@dataclass(slots=True)
+class _Filler:
+    """Fills from one case and gathers what has no value, each with its path."""
+
+    values: Values
+    problems: ProblemList = field(default_factory=ProblemList)
+
+    def all_of(self, work: Callable[[_Filler], Any]) -> Any:
+        result = work(self)
+        self.problems.check()
+        return result
+
+    def value(self, name: str, path: Steps) -> Any:
+        value = self._known(name)
+        if value is MISSING and placeholders.is_name(name):
+            self.problems.append(self._unfilled(name, path))
+        return value
+
+    def _known(self, name: str) -> Any:
+        """The value of a name; a column may be called anything, but only names are read as paths."""
+        values = self.values or {}
+        return lookup(values, name) if placeholders.is_name(name) else values.get(name, MISSING)
+
+    def _unfilled(self, name: str, path: Steps) -> Problem:
+        braces = f"{{{{{name}}}}}"
+        if self.values is None:
+            message = f"{braces} has no value: the scenario has no cases"
+            return Problem(message, path, f"add cases that give it one, or keep the braces with \\{braces}")
+        known = list(islice(_paths(self.values), _MOST_NAMES))
+        message = f"{braces} has no value in this case"
+        return Problem(message, path, suggestion(name, known, "its values are:"))
+
+    def written(self, name: str, path: Steps) -> str | None:
+        value = self.value(name, path)
+        return None if value is MISSING else placeholders.written(value)
+
+    def text(self, text: str, path: Steps) -> str:
+        return placeholders.fill(text, lambda name: self.written(name, path))
+
+    def template(self, text: str, own: Names) -> str:
+        return placeholders.fill_outer(text, lambda name: None if own(name) else self.written(name, ()))
+
+    def data(self, data: Any, path: Steps) -> Any:
+        if isinstance(data, str):
+            name = placeholders.only_placeholder(data)
+            value = MISSING if name is None else self._known(name)
+            return self.text(data, path) if value is MISSING else value
+        if isinstance(data, dict):
+            return self._mapping(cast(dict[Any, Any], data), path)
+        if isinstance(data, list):
+            items = cast(list[Any], data)
+            return [self.data(item, (*path, number)) for number, item in enumerate(items)]
+        return data
+
+    def _mapping(self, data: dict[Any, Any], path: Steps) -> dict[Any, Any]:
+        filled: dict[Any, Any] = {}
+        for key, item in data.items():
+            inner = (*path, str(key))
+            name = self.text(key, inner) if isinstance(key, str) else key
+            if name in filled:
+                self.problems.append(Problem(f'"{name}" is there twice once it is filled in', inner))
+            filled[name] = self.data(item, inner)
+        return filled
+
+    def message(self, data: Any, path: Steps = ()) -> Any:
+        """The parts of a message: texts stay texts, and JSON in a text is filled as data."""
+        if isinstance(data, str):
+            return self._arguments(data, path) if path[-1:] == ("arguments",) else self.text(data, path)
+        if isinstance(data, dict):
+            fields = cast(dict[str, Any], data)
+            return {key: self.message(item, (*path, key)) for key, item in fields.items()}
+        if isinstance(data, list):
+            items = cast(list[Any], data)
+            return [self.message(item, (*path, number)) for number, item in enumerate(items)]
+        return data
+
+    def _arguments(self, text: str, path: Steps) -> str:
+        """Arguments of a tool call. As data, a value with quotes in it leaves the JSON whole."""
+        try:
+            return json_text(self.data(orjson.loads(text), path))
+        except orjson.JSONDecodeError:
+            return self.text(text, path)
+
+
+def _paths(values: Mapping[str, Any]) -> Iterator[str]:
+    """The names a case knows, those inside its objects as paths."""
+    for name in sorted(values):
+        yield name
+    for name in sorted(values):
+        inner = values[name]
+        if isinstance(inner, Mapping):
+            yield from (f"{name}.{path}" for path in _paths(cast(Mapping[str, Any], inner)))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeVar
 
-from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
-from ..evaluators.contract import Embedder, LanguageModel, PersonaInfo, ScenarioInfo
+from pydantic.alias_generators import to_camel
+
+from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, suggestion
+from ..configs import OWN_PLACEHOLDERS
+from ..evaluators.contract import Embedder, Gate, LanguageModel, PersonaInfo, ScenarioInfo
 from ..evaluators.criteria import EvaluationCriteria, check_declared, criterion_references
-from ..evaluators.definition import Entry, with_keys
+from ..evaluators.definition import Entry, EvaluatorDefinition, with_keys
 from ..messages import Message
 from ..plugins import PluginRegistry
 from .definitions import Case, EvaluatorUse, Persona, Scenario
-from .placeholders import fill, fill_message
+from .placeholders import Values, check_names, fill, fill_data, fill_message, fill_template, has_placeholders
 
-T = TypeVar("T", str, str | None, Message)
+T = TypeVar("T", str, str | None)
 
 JUDGE = "criteria"
 USUAL_MAX_MESSAGES = 10
-_CRITERIA = ("successCriteria", "failureCriteria", "success_criteria", "failure_criteria")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +53,78 @@ class PreparedScenario:
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """Fills a scenario's texts with a case's values; without a case they stay as they are written."""
+class _Filling:
+    """Fills a scenario's texts and data with a case's values; what has none is among the problems."""
 
-    values: Mapping[str, Any] | None
+    values: Values
     problems: ProblemList
     subject: str = ""
 
-    def filled(self, text: T, *path: str | int) -> T:
-        if text is not None and self.values is not None:
-            fill_any: Any = fill_message if isinstance(text, Message) else fill
-            with self.problems.collect(*path, subject=self.subject):
-                return fill_any(text, self.values)
-        return text
+    def text(self, text: T, *path: str | int) -> T:
+        filled: Any = text and self._filled(lambda: fill(str(text), self.values), text, path)
+        return filled
 
-    def use(self, use: EvaluatorUse, *path: str | int) -> EvaluatorUse:
-        """Criteria have placeholders wherever they are written; other settings mean what they say."""
-        criteria = {key: use.config[key] for key in _CRITERIA if isinstance(use.config.get(key), str)}
-        filled = {key: self.filled(text, *path, "config", key) for key, text in criteria.items()}
-        return use.model_copy(update={"config": use.config | filled}) if filled else use
+    def message(self, message: Message, *path: str | int) -> Message:
+        return self._filled(lambda: fill_message(message, self.values), message, path)
+
+    def data(self, data: Any, *path: str | int) -> Any:
+        return self._filled(lambda: fill_data(data, self.values), data, path)
+
+    def _filled(self, filled: Callable[[], Any], unfilled: Any, path: FieldPath) -> Any:
+        with self.problems.collect(*path, subject=self.subject):
+            return filled()
+        return unfilled
+
+    def entry(self, entry: Entry) -> Entry:
+        """An entry made in code, its config filled like one from a file."""
+        if not has_placeholders(entry.written):
+            return entry
+        definition = entry.definition
+        own = definition.use(entry.written).gate
+        gate = None if entry.gate == own else entry.gate
+        config = self.config(definition, entry.written)
+        return definition.use(config, gate=gate, name=entry.name, reduce=entry.reduce)
+
+    def config(self, definition: EvaluatorDefinition, config: Mapping[str, Any]) -> dict[str, Any]:
+        """A config with its placeholders filled, but for those a setting fills itself later."""
+        problems, filled = ProblemList(), dict[str, Any]()
+        own = _own_placeholders(definition)
+        for key, item in config.items():
+            names = own.get(to_camel(key)) if isinstance(item, str) else None
+            if names is None:
+                with problems.collect():
+                    filled |= fill_data({key: item}, self.values)
+            else:
+                with problems.collect(key):
+                    filled[key] = fill_template(item, self.values, partial(_is_among, names))
+        if problems:
+            raise InvalidInput(*problems).within("config")
+        return filled
 
 
-def _entries(scenario: Scenario, registry: PluginRegistry, texts: _Texts) -> list[Entry]:
+def _own_placeholders(definition: EvaluatorDefinition) -> dict[str, list[str]]:
+    """The settings that are templates themselves, with the names they fill in at every turn."""
+    fields: Mapping[str, Any] = definition.config.schema.get("properties", {})
+    return {key: shape[OWN_PLACEHOLDERS] for key, shape in fields.items() if OWN_PLACEHOLDERS in shape}
+
+
+def _is_among(names: Sequence[str], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in names)
+
+
+def _entries(scenario: Scenario, registry: PluginRegistry, filling: _Filling) -> list[Entry]:
     """The evaluators that can be used; what is wrong with the others is among the problems."""
-    problems = texts.problems
+    problems = filling.problems
     entries: list[Entry] = []
-    if (judge := _implicit(scenario, texts)) is not None:
+    if (judge := _implicit(scenario, filling)) is not None:
         with problems.collect():
-            entries.append(_resolve(judge, registry))
+            entries.append(_defined(judge, registry).use(judge.config, name=judge.name))
     for number, use in enumerate(scenario.evaluators):
-        with problems.collect("evaluators", number):
-            filled = use if isinstance(use, Entry) else texts.use(use, "evaluators", number)
-            entry = filled if isinstance(filled, Entry) else _resolve(filled, registry)
+        config = use.written if isinstance(use, Entry) else use.config
+        # What every case has wrong is told once.
+        subject = filling.subject if has_placeholders(config) else ""
+        with problems.collect("evaluators", number, subject=subject):
+            entry = filling.entry(use) if isinstance(use, Entry) else _resolve(use, registry, filling)
             entries.append(_checked(entry, scenario.criteria))
     listed = {entry.definition.type for entry in entries}
     for definition in registry.auto_evaluators():
@@ -91,11 +136,11 @@ def _entries(scenario: Scenario, registry: PluginRegistry, texts: _Texts) -> lis
     return entries
 
 
-def _implicit(scenario: Scenario, texts: _Texts) -> EvaluatorUse | None:
+def _implicit(scenario: Scenario, filling: _Filling) -> EvaluatorUse | None:
     if scenario.success_criteria or scenario.failure_criteria:
         config = {
-            "successCriteria": texts.filled(scenario.success_criteria, "successCriteria"),
-            "failureCriteria": texts.filled(scenario.failure_criteria, "failureCriteria"),
+            "successCriteria": filling.text(scenario.success_criteria, "successCriteria"),
+            "failureCriteria": filling.text(scenario.failure_criteria, "failureCriteria"),
             "failureCriteriaMode": scenario.failure_criteria_mode,
         }
         settings = {key: item for key, item in config.items() if item is not None}
@@ -105,13 +150,19 @@ def _implicit(scenario: Scenario, texts: _Texts) -> EvaluatorUse | None:
     return None
 
 
-def _resolve(use: EvaluatorUse, registry: PluginRegistry) -> Entry:
+def _defined(use: EvaluatorUse, registry: PluginRegistry) -> EvaluatorDefinition:
     definition = registry.get_evaluator(use.type)
     if definition is None:
         known = [item["type"] for item in registry.list_evaluator_types()]
         message = f'no evaluator is called "{use.type}"'
-        raise InvalidInput(Problem(message, ("type",), suggestion(use.type, known)))
-    return definition.use(use.config, gate=use.gate, name=use.name, reduce=use.reduce)
+        raise InvalidInput(Problem(message, ("type",), suggestion(use.type, known, "there are")))
+    return definition
+
+
+def _resolve(use: EvaluatorUse, registry: PluginRegistry, filling: _Filling) -> Entry:
+    definition = _defined(use, registry)
+    config = filling.config(definition, use.config)
+    return definition.use(config, gate=use.gate, name=use.name, reduce=use.reduce)
 
 
 def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:
@@ -136,12 +187,19 @@ def prepare(
     ``usual_max_messages`` holds where the scenario sets no limit; its script is never cut short by it.
     """
     problems = ProblemList()
-    texts = _Texts(case.vars if case else None, problems, f'case "{case.name}"' if case and case.name else "")
-    entries = _entries(scenario, registry, texts)
-    seeds = [texts.filled(m, "messages", number) for number, m in enumerate(scenario.messages)]
-    script = [texts.filled(text, "script", number) for number, text in enumerate(scenario.script)]
-    instructions = texts.filled(scenario.instructions, "instructions")
-    criteria = [_filled_criterion(one, number, texts) for number, one in enumerate(scenario.criteria)]
+    subject = f'case "{case.name}"' if case and case.name else ""
+    filling = _Filling(case.vars if case else None, problems, subject)
+    entries = _entries(scenario, registry, filling)
+    seeds = [filling.message(message, "messages", number) for number, message in enumerate(scenario.messages)]
+    script = [filling.text(text, "script", number) for number, text in enumerate(scenario.script)]
+    problems += [
+        Problem("is blank once it is filled in", ("script", number), subject=subject)
+        for number, text in enumerate(script)
+        if not text.strip()
+    ]
+    instructions = filling.text(scenario.instructions, "instructions")
+    criteria = [_filled_criterion(one, number, filling) for number, one in enumerate(scenario.criteria)]
+    reference = case.ground_truth if case and case.ground_truth is not None else scenario.ground_truth
     limit = scenario.max_messages or max(_needed(seeds, script), usual_max_messages)
     prepared = PreparedScenario(
         scenario=ScenarioInfo(scenario.name, instructions, limit),
@@ -154,8 +212,8 @@ def prepare(
         persona=persona,
         persona_info=PersonaInfo(persona.name, persona.description) if persona else None,
         criteria=criteria,
-        ground_truth=case.ground_truth if case and case.ground_truth is not None else scenario.ground_truth,
-        context={**scenario.context, **(case.context if case else {})},
+        ground_truth=filling.data(reference, "groundTruth"),
+        context=filling.data({**scenario.context, **(case.context if case else {})}, "context"),
         stop_on_failure=scenario.stop_on_failure,
         simulated=has_model and _needs_simulation(persona, seeds, script, instructions),
     )
@@ -163,6 +221,28 @@ def prepare(
         check_prepared(prepared, has_model=has_model)
     problems.check()
     return prepared
+
+
+def gates_of(uses: Sequence[EvaluatorUse], registry: PluginRegistry) -> list[Gate | None]:
+    """The gate each entry has with its config; none where that cannot be read, as with open placeholders."""
+    gates: list[Gate | None] = []
+    for use in uses:
+        definition, gate = registry.get_evaluator(use.type), use.gate
+        if gate is None and definition is not None:
+            with suppress(InvalidInput):
+                gate = definition.use(use.config).gate if callable(definition.gate) else definition.gate
+        gates.append(gate)
+    return gates
+
+
+def check_case_values(config: Any, case: Case | None) -> None:
+    """Refuse a connector whose request asks for values that the case does not have."""
+    names: Sequence[str] = getattr(config, "case_names", ())
+    subject = f'case "{case.name}"' if case and case.name else ""
+    problems = ProblemList()
+    with problems.collect("config", "requestTemplate", subject=subject):
+        check_names(names, case.vars if case else None)
+    problems.check()
 
 
 def _awaits_agent(seeds: Sequence[Message]) -> bool:
@@ -174,10 +254,8 @@ def _needed(seeds: Sequence[Message], script: Sequence[str]) -> int:
     return 2 * len(script) + _awaits_agent(seeds)
 
 
-def _filled_criterion(criterion: EvaluationCriteria, number: int, texts: _Texts) -> EvaluationCriteria:
-    if texts.values is None:
-        return criterion
-    description = texts.filled(criterion.description, "criteria", number, "description")
+def _filled_criterion(criterion: EvaluationCriteria, number: int, filling: _Filling) -> EvaluationCriteria:
+    description = filling.text(criterion.description, "criteria", number, "description")
     return criterion.model_copy(update={"description": description})
 
 

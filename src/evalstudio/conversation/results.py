@@ -37,6 +37,7 @@ class RunResult(_HasVerdict):
     message_count: int = 0
     ended_by: EndedBy | None = None
     error: str | None = None
+    traceback: str | None = None
     thread_id: str | None = None
     state: dict[str, Any] | None = None
     stop_reason: str | None = None
@@ -83,6 +84,7 @@ class RunResult(_HasVerdict):
                 for hook, attempts in self.hook_attempts.items()
             }
             or None,
+            "traceback": self.traceback,
         }
         return {key: item for key, item in fields.items() if item is not None}
 

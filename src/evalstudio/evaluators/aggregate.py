@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from .contract import Reduce, TurnFacts
 from .criteria import CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from .definition import Entry
-from .results import EndedBy, Finding, Verdict
+from .results import ERROR_PREFIX, EndedBy, Finding, Verdict
 from .running import run_turn
 
 Turns = Sequence[Sequence[Finding]]
@@ -189,7 +189,8 @@ def _verdict(findings: Sequence[Finding]) -> Verdict:
     errors = [r for r in counted if r.error is not None]
     if errors:
         first = min(errors, key=lambda r: r.turn)
-        return Verdict(outcome="error", reason=first.reason, fault=first.fault)
+        reason = f'Evaluator "{first.name}": {first.reason.removeprefix(ERROR_PREFIX)}'
+        return Verdict(outcome="error", reason=reason, fault=first.fault)
     return Verdict(outcome="pass", reason=ALL_PASSED, score=_score(counted))
 
 

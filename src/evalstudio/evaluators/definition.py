@@ -18,10 +18,13 @@ from ..base.schemas import Schema
 from ..configs import (
     ConfigShape,
     StrictConfig,
+    check_options,
     config_of,
     first_paragraph,
     label_from,
     locals_of_caller,
+    module_of_caller,
+    read_mapping_form,
     type_of,
 )
 from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
@@ -61,6 +64,7 @@ class EvaluatorDefinition:
     unit: UnitRule = None
     is_async: bool = False
     module: str = ""
+    plugin: str = ""
 
     def __call__(self, ctx: EvaluatorContext[Any]) -> Any:
         return self.function(ctx)
@@ -75,8 +79,9 @@ class EvaluatorDefinition:
         **settings: Any,
     ) -> Entry:
         """This evaluator with a config, as an entry of a scenario."""
+        written = {**(config or {}), **settings}
         try:
-            parsed = self.config.parse(self.type, {**(config or {}), **settings})
+            parsed = self.config.parse(self.type, written)
         except InvalidInput as error:
             raise error.within("config", subject=self.type) from None
         if gate is not None and self.kind == "metric":
@@ -99,6 +104,7 @@ class EvaluatorDefinition:
             builtin=self.module.startswith(_OURS),
             unit=self.unit(parsed) if callable(self.unit) else self.unit,
             threshold=_threshold(parsed),
+            written=written,
         )
 
     def _wrong(self, key: str, choice: object, choices: Sequence[str]) -> InvalidInput:
@@ -121,6 +127,7 @@ class EvaluatorDefinition:
             "description": self.description,
             "kind": self.kind,
             "gate": self.gate_text(),
+            "gateByConfig": callable(self.gate),
             "configSchema": self.config.schema,
         }
 
@@ -139,6 +146,8 @@ class Entry:
     builtin: bool = False
     unit: str | None = None
     threshold: float | None = None
+    written: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
+    """The config as it was given, before it was parsed."""
 
     @property
     def kind(self) -> Kind:
@@ -180,7 +189,7 @@ def with_keys(entries: list[Entry]) -> list[Entry]:
 
 
 @overload
-def define_evaluator(type: Function, /) -> EvaluatorDefinition: ...
+def define_evaluator(type: Function | type | Mapping[str, Any], /) -> EvaluatorDefinition: ...
 @overload
 def define_evaluator(
     type: str | None = None,
@@ -198,27 +207,57 @@ def define_evaluator(
     unit: UnitRule = None,
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
-    type: str | Function | None = None,  # noqa: A002
+    type: str | Function | type | Mapping[str, Any] | None = None,  # noqa: A002
     **options: Any,
 ) -> EvaluatorDefinition | Callable[[Function], EvaluatorDefinition]:
-    """Make an evaluator of a function. What is not given is read off the function itself."""
-    names = locals_of_caller()
+    """Make an evaluator of a function. What is not given is read off the function itself.
 
-    def define(function: Function) -> EvaluatorDefinition:
-        name = type_of(function, type if isinstance(type, str) else None)
-        if (kind := options.get("kind", "assertion")) not in get_args(Kind):
-            raise ValueError(f"{name}: kind must be assertion or metric, not {kind!r}")
-        config = options.get("config")
-        settled: dict[str, Any] = {
-            "label": options.get("label") or label_from(name),
-            "description": options.get("description") or first_paragraph(function),
-            "config": ConfigShape(config_of(function, EvaluatorContext, names) if config is None else config),
-            "is_async": inspect.iscoroutinefunction(function),
-            "module": function.__module__,
-        }
-        return EvaluatorDefinition(name, function, **{**options, **settled})
+    Also taken: a mapping with ``evaluate`` and the options, and a class with a ``type`` and ``evaluate``.
+    """
+    names, subject = locals_of_caller(), cast(Any, type)
+    check_options("define_evaluator", options, _OPTIONS)
+    if isinstance(subject, Mapping):
+        function, fields = read_mapping_form("define_evaluator", type, "evaluate", ("type", *_OPTIONS))
+        return _define(function, fields.pop("type", None), fields, names, module_of_caller())
+    if inspect.isclass(subject):
+        return adapt_class(_class_style(subject))
+    if callable(subject):
+        return _define(cast(Function, subject), None, options, names)
+    return lambda function: _define(function, subject, options, names)
 
-    return define(type) if callable(type) else define
+
+_OPTIONS = (
+    *("label", "kind", "description", "config"),
+    *("gate", "reduce", "auto", "timeout", "cost", "inline", "unit"),
+)
+
+
+def _define(
+    function: Function,
+    type_name: str | None,
+    options: dict[str, Any],
+    names: Mapping[str, Any],
+    module: str = "",
+) -> EvaluatorDefinition:
+    name = type_of(function, type_name)
+    if (kind := options.get("kind", "assertion")) not in get_args(Kind):
+        raise ValueError(f"{name}: kind must be assertion or metric, not {kind!r}")
+    config = options.get("config")
+    settled: dict[str, Any] = {
+        "label": options.get("label") or label_from(name),
+        "description": options.get("description") or first_paragraph(function),
+        "config": ConfigShape(config_of(function, EvaluatorContext, names) if config is None else config),
+        "is_async": inspect.iscoroutinefunction(function),
+        "module": module or function.__module__,
+    }
+    return EvaluatorDefinition(name, function, **{**options, **settled})
+
+
+def _class_style(candidate: type) -> type:
+    if not is_class_style(candidate):
+        message = "needs a type (text) and an evaluate method, or define a function instead"
+        raise TypeError(f"define_evaluator: the class {candidate.__name__} {message}")
+    return candidate
 
 
 def is_class_style(candidate: object) -> bool:

@@ -22,6 +22,16 @@ from .criteria import Coverage, Score
 Outcome = Literal["pass", "fail", "error", "unasserted"]
 EndedBy = Literal["failure", "success", "script", "user", "limit"]
 
+# How a conversation ended, in the words of every table and page. They say nothing of pass or fail.
+ENDINGS: dict[EndedBy, str] = {
+    "failure": "ended early: a check failed",
+    "success": 'ended early: every "eventually" check had held',
+    "script": "ended with the last message of the script",
+    "user": "ended by the simulated user",
+    "limit": "ended at the limit of messages",
+}
+ERROR_PREFIX = "Evaluator error: "
+
 # camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
 SENT = ConfigDict(
     alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True
@@ -56,6 +66,7 @@ class Finding:
     threshold: float | None = None
     # Which of several results of one entry this is, counted from 1; those of a criterion apart.
     rule: int | None = None
+    traceback: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -118,6 +129,7 @@ class Finding:
             "unit": self.unit,
             "threshold": self.threshold,
             "rule": self.rule,
+            "traceback": self.traceback,
         }
         return fields | {key: item for key, item in optional.items() if item is not None}
 
@@ -263,3 +275,4 @@ class RunOutput(TypedDict):
     coverage: NotRequired[dict[str, Any]]
     hookAttempts: NotRequired[dict[str, list[Attempt]]]
     log: NotRequired[str]
+    traceback: NotRequired[str]

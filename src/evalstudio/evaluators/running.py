@@ -19,10 +19,11 @@ from pydantic import BaseModel
 
 from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from ..base.copies import own_copy
+from ..base.traces import described, is_ours, trace_of
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
-from .results import Finding
+from .results import ERROR_PREFIX, Finding
 from .returned import UnreadableResult, read_returned
 
 log = logging.getLogger("evalstudio")
@@ -106,7 +107,7 @@ def _run_inline(entry: Entry, facts: TurnFacts) -> list[Finding]:
         returned: object = entry.definition.function(ctx)
         return _settle(entry, returned, facts, start)
     except (Exception, SystemExit) as error:
-        return [_errored(entry, facts, _message(error), start)]
+        return [_raised(entry, facts, error, start)]
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
@@ -128,7 +129,7 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
     except Exception as error:
-        return [_errored(entry, facts, _message(error), start)]
+        return [_raised(entry, facts, error, start)]
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
@@ -183,8 +184,15 @@ class _Watched:
                 thrown = error
 
 
-def _message(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+def _raised(entry: Entry, facts: TurnFacts, error: BaseException, start: float) -> Finding:
+    """What an evaluator raised: our own errors say all in words, others are told with their place."""
+    definition = entry.definition
+    if is_ours(error) and error.__cause__ is None:
+        return _errored(entry, facts, str(error) or type(error).__name__, start)
+    worded = is_ours(error) or (isinstance(error, ValueError) and entry.builtin)
+    finding = _errored(entry, facts, str(error) if worded else described(error, definition.plugin), start)
+    finding.traceback = trace_of(error)
+    return finding
 
 
 def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Finding:
@@ -193,7 +201,7 @@ def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Find
     result.success = entry.kind == "metric"
     result.error = message[:_LONGEST_REASON]
     result.fault = "judge" if entry.definition.cost == "llm" else "evaluator"
-    result.reason = f"Evaluator error: {result.error}"
+    result.reason = ERROR_PREFIX + result.error
     return result
 
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
 from ..base.outages import riding_out
+from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
 from ..storage.contract import ClaimedRun, Filters, Lease, Page, Records, RunEnding
 from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
@@ -143,7 +144,7 @@ class Processor:
             raise
         except Exception as error:
             log.exception("Run %s could not be held", claimed.lease.run_id)
-            return system_error(f"{type(error).__name__}: {error}")
+            return system_error(described(error), trace_of(error))
 
     async def _finish(self, lease: Lease, ending: RunEnding) -> None:
         try:

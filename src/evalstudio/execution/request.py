@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..base.problems import InvalidInput, Problem, suggestion
-from ..connectors.templates import check_template
+from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
 from ..conversation.definitions import Case
+from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
 from ..project.validation import cases_of, check_connector, check_scenario
@@ -173,9 +173,9 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
                 personas=[*personas],
                 has_model=workspace.has_model,
             )
-            _check_templates(configs, cases)
         except InvalidInput as error:
             raise error.within(subject=f'scenario "{scenario.name}"') from None
+        _check_requests(scenario, cases, configs)
         for run in _multiplied(scenario, cases, personas, request):
             count += 1
             if count > MOST_RUNS:
@@ -183,14 +183,16 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
             yield run
 
 
-def _check_templates(configs: Mapping[str, Any], cases: Sequence[Case]) -> None:
-    """Every case has the values that the connectors' request templates need."""
+def _check_requests(scenario: StoredScenario, cases: Sequence[Case], configs: Mapping[str, Any]) -> None:
+    """What a connector sends may ask for values of the case: every case must have them."""
+    problems = ProblemList()
     for name, config in configs.items():
-        for case in cases or [Case()]:
-            try:
-                check_template(config, case.vars)
-            except InvalidInput as error:
-                raise error.within(subject=f'connector "{name}"') from None
+        for case in cases or [None]:
+            with problems.collect(subject=f'scenario "{scenario.name}" on connector "{name}"'):
+                check_case_values(config, case)
+            if len(problems) > MOST_PROBLEMS:
+                break
+    problems.check()
 
 
 def _multiplied(

@@ -171,9 +171,9 @@ def _without_secrets(printed: str, agent: Agent) -> str:
     return Redaction.of(named, shortest=_SHORTEST_SECRET)(own(printed))
 
 
-def system_error(message: str) -> RunEnding:
+def system_error(message: str, traceback: str | None = None) -> RunEnding:
     """The ending of a run that could not be conducted, through no fault of the agent's."""
-    return _error("system", message)
+    return replace(_error("system", message), output={"traceback": traceback} if traceback else {})
 
 
 def _error(fault: Fault, message: str) -> RunEnding:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import BaseModel
 
 from ..base.concurrency import blocking
+from ..base.extras import needs_extra
 from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
@@ -243,16 +244,10 @@ class Llm:
 
 
 def _open(settings: LlmSettings, provider: str) -> Connection:
-    try:
+    with needs_extra(provider, f'the provider "{provider}"', ModelError):
         from .connections import Connection
 
         return Connection(settings, provider)
-    except ImportError as error:
-        library = provider if provider in ("anthropic", "google") else "openai"
-        raise ModelError(
-            f'the provider "{provider}" needs a package that is not installed ({error.name or error}). '
-            f'Install it with: pip install "pydantic-ai-slim[{library}]"'
-        ) from None
 
 
 def _name(target: Target) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from ..base.concurrency import blocking
+from ..base.extras import needs_extra
 from ..base.json_text import whole_text
 from ..evaluators.contract import Embedder
 from .settings import ModelError
@@ -69,12 +70,8 @@ def _local_model() -> WordLlamaInference:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        import wordllama
-    except ImportError:
-        raise ModelError(
-            "the local embedding model is not installed. "
-            'Install it with: pip install "evalstudio[embeddings]"'
-        ) from None
+        with needs_extra("embeddings", "the local embedding model", ModelError):
+            import wordllama
     finally:
         # The package sets up logging for the whole program when it is imported.
         root.handlers[:] = handlers

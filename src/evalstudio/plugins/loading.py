@@ -10,7 +10,7 @@ import importlib
 import re
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import groupby
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
-from typing import cast
+from typing import Any, cast
 
 from ..base.files import read_mapping
 from ..base.problems import Problem, ProblemList
@@ -131,8 +131,8 @@ def _load(registry: PluginRegistry, source: PluginSource, *, automatic: bool = F
 
 def _is_known(registry: PluginRegistry, definition: Definition) -> bool:
     """Whether this very definition is there already, not merely one of its type."""
-    name = definition.type
-    return registry.get_evaluator(name) is definition or registry.get_connector(name) is definition
+    known = (registry.get_evaluator(definition.type), registry.get_connector(definition.type))
+    return any(one is not None and one.function is definition.function for one in known)
 
 
 def _contributed(loaded: object, name: str) -> list[Definition]:
@@ -140,7 +140,19 @@ def _contributed(loaded: object, name: str) -> list[Definition]:
     if not isinstance(loaded, ModuleType):
         return definitions_of(loaded, name)
     explicit = getattr(loaded, "plugin", None)
+    if isinstance(explicit, Mapping):
+        explicit = _as_plugin(cast(Mapping[str, Any], explicit), name)
     return definitions_of(explicit, name) if isinstance(explicit, Plugin) else made_in(loaded)
+
+
+def _as_plugin(fields: Mapping[str, Any], name: str) -> Plugin:
+    """A plugin stated as a mapping with lists of connectors and evaluators."""
+    for key, item in fields.items():
+        if key not in ("connectors", "evaluators") or not isinstance(item, list | tuple):
+            raise PluginError(
+                f'Plugin "{name}": "{key}" in plugin is not a list of connectors or evaluators.'
+            )
+    return Plugin(**fields)
 
 
 def _file_of(loaded: Iterable[object]) -> str | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from inspect import isabstract, isclass
 from types import ModuleType
 from typing import Any
 
@@ -62,7 +63,9 @@ class PluginRegistry:
 
     def add_plugin(self, definitions: Iterable[Definition], name: str, path: str | None) -> None:
         """Register what a loaded plugin contributes, and remember where it came from."""
-        self.plugins.append(LoadedPlugin(name, path, *self._add(definitions, name)))
+        # Its name stays with each definition, for errors of its code.
+        named = [replace(definition, plugin=name) for definition in definitions]
+        self.plugins.append(LoadedPlugin(name, path, *self._add(named, name)))
 
     def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
         evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
@@ -143,11 +146,16 @@ def made_in(module: ModuleType) -> list[Definition]:
     names = [module.__name__, *(name for name in list(sys.modules) if name.startswith(inside))]
     definitions: dict[int, Definition] = {}
     for name in names:
-        for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
-            if isinstance(value, EvaluatorDefinition | ConnectorDefinition) and (
-                value.module == module.__name__ or value.module.startswith(inside)
-            ):
+        for key, value in list(vars(sys.modules[name]).items()) if name in sys.modules else ():
+            home = getattr(value, "module" if isinstance(value, Definition) else "__module__", None)
+            if not isinstance(home, str) or not (home + ".").startswith(inside):
+                continue
+            if isinstance(value, Definition):
                 definitions[id(value)] = value
+            elif (
+                isclass(value) and not key.startswith("_") and not isabstract(value) and is_class_style(value)
+            ):
+                definitions[id(value)] = adapt_class(value)
     return list(definitions.values())
 
 

@@ -25,7 +25,7 @@ from pydantic import (
 
 from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
-from ..evaluators.results import SENT, RunOutput, Turn, Verdict
+from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
 from ..messages import Message
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
@@ -286,6 +286,12 @@ class Run(RunSummary):
     messages: list[Message] = Field(default_factory=list[Message])
     turns: list[Turn] = Field(default_factory=list[Turn])
     output: RunOutput | None = None
+
+    @computed_field
+    @property
+    def ending(self) -> str | None:
+        """How the conversation ended, in words."""
+        return ENDINGS.get((self.output or {}).get("endedBy") or cast(Any, None))
 
     @model_validator(mode="after")
     def _messages_by_turn(self) -> Run:

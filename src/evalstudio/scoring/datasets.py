@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
+from ..base.extras import needs_extra
+
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 16 << 20
 
@@ -248,12 +250,8 @@ def _put(row: dict[str, Any], parts: list[str], cell: str) -> None:
 
 def parquet_rows(path: Path) -> Iterator[Row]:
     """The rows of a Parquet file, counted from 1."""
-    try:
+    with needs_extra("parquet", f"{path}: reading Parquet", DatasetError):
         parquet: Any = import_module("pyarrow.parquet")
-    except ImportError:
-        raise DatasetError(
-            f'{path}: reading Parquet needs pyarrow. Install it with: pip install "evalstudio[parquet]"'
-        ) from None
     number = 0
     try:
         with parquet.ParquetFile(path) as source:

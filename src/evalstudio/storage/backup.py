@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Table, Text, TypeDecorator, column, func, ins
 from ..project.config import StorageSettings
 from . import migrations, schema
 from .errors import StorageError
-from .opening import disposing, dsn_of, explained, open_store, sqlite_path
+from .opening import disposing, explained, open_store, postgres_of, sqlite_path
 from .sqlite import connect
 
 if TYPE_CHECKING:
@@ -113,15 +113,13 @@ def _upgraded(path: Path, source: Path) -> None:
 
 
 async def _from_postgres(settings: StorageSettings, target: Path) -> None:
-    from .postgres import PostgresDatabase
-
     def copy(connection: Connection) -> None:
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         with disposing(connect(target)) as engine, engine.begin() as writing:
             migrations.upgrade(writing)
             _copy_tables(connection, writing)
 
-    database = PostgresDatabase(dsn_of(settings))
+    database = postgres_of(settings)
     try:
         await database.first(copy)
     finally:
@@ -146,9 +144,7 @@ def _into_sqlite(source: Path, target: Path) -> dict[str, int]:
 
 
 async def _into_postgres(settings: StorageSettings, source: Path) -> dict[str, int]:
-    from .postgres import PostgresDatabase
-
-    database = PostgresDatabase(dsn_of(settings))
+    database = postgres_of(settings)
 
     def fill(writing: Connection) -> dict[str, int]:
         with _reading(source) as reading:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..base.extras import needs_extra
 from ..base.references import UnsetVariable, resolve
 from ..project.config import StorageSettings
 from .errors import SchemaMismatch, StorageError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from .migrations import SchemaStatus
+    from .postgres import PostgresDatabase
     from .store import SqlStore
 
 DEFAULT_PATH = "data/evalstudio.db"
@@ -42,9 +44,7 @@ async def open_store(settings: StorageSettings, base: Path) -> SqlStore:
         path = sqlite_path(settings, base)
         await asyncio.to_thread(_migrate_sqlite, path)
         return SqlStore(SqliteDatabase(path, full_sync=settings.synchronous == "full"))
-    from .postgres import PostgresDatabase
-
-    database = PostgresDatabase(dsn_of(settings))
+    database = postgres_of(settings)
     try:
         await _prepare_postgres(database)
     except BaseException:
@@ -78,6 +78,12 @@ def dsn_of(settings: StorageSettings) -> str:
     from .postgres import plain_dsn
 
     return plain_dsn(_resolved(settings.connection_string or "", "storage.connectionString"))
+
+
+def postgres_of(settings: StorageSettings) -> PostgresDatabase:
+    with needs_extra("postgres", 'storage of the type "postgres"', StorageError):
+        from .postgres import PostgresDatabase
+    return PostgresDatabase(dsn_of(settings))
 
 
 def _resolved(text: str, field: str) -> str:
@@ -175,9 +181,7 @@ def _look_or_make(connection: Connection) -> SchemaStatus:
 
 
 async def _on_postgres(settings: StorageSettings, work: Callable[[Connection], T]) -> T:
-    from .postgres import PostgresDatabase
-
-    database = PostgresDatabase(dsn_of(settings))
+    database = postgres_of(settings)
     try:
         return await database.first(work)
     finally:

@@ -76,6 +76,15 @@ export const evaluatorTypesQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
   queryFn: () => dataOf(client.GET('/api/evaluator-types')),
 });
+type EvaluatorUses = Schemas['EvaluatorUses']['evaluators'];
+export const gatesQuery = (evaluators: EvaluatorUses) =>
+  queryOptions({
+    queryKey: ['gates', evaluators],
+    staleTime: Number.POSITIVE_INFINITY,
+    // What is being typed keeps its last answer until the next one is in.
+    placeholderData: (before: Schemas['Gates'] | undefined) => before,
+    queryFn: () => dataOf(client.POST('/api/evaluator-types/gates', { body: { evaluators } })),
+  });
 export const connectorTypesQuery = queryOptions({
   queryKey: ['connector-types'],
   staleTime: Number.POSITIVE_INFINITY,

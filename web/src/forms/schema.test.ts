@@ -42,6 +42,23 @@ describe('a schema made fit for a form', () => {
     );
   });
 
+  it('keeps a title of one word as it is written', () => {
+    expect(shapeOf({ type: 'string', title: 'URL' }, 'url').schema).toHaveProperty('title', 'URL');
+    expect(shapeOf({ type: 'string', title: 'Address' }, 'baseUrl').schema).toHaveProperty(
+      'title',
+      'Address',
+    );
+    expect(shapeOf({ type: 'string', title: 'Url' }, 'url').schema).toHaveProperty('title', 'Url');
+  });
+
+  it('tells shapes to choose from by their names', () => {
+    const defs = {
+      LengthRule: { type: 'object', title: 'LengthRule', properties: { type: { const: 'length' } } },
+    };
+    const { schema } = shapeOf({ oneOf: [{ $ref: '#/$defs/LengthRule' }] }, 'rule', defs);
+    expect(schema).toMatchObject({ oneOf: [{ title: 'Length rule' }] });
+  });
+
   it('writes references out, and edits endless ones as JSON', () => {
     const defs = {
       Rule: { type: 'object', title: 'Rule', properties: { inner: { $ref: '#/$defs/Rule' } } },

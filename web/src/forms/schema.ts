@@ -54,7 +54,11 @@ function resolved(node: JsonSchema, place: Place): { node: JsonSchema; seen: str
   const target = place.defs[name];
   const { $ref: _ref, ...own } = node;
   if (!target || place.seen.includes(name)) return { node: own, seen: place.seen, endless: true };
-  return resolved({ ...withoutNull(target), ...own }, { ...place, seen: [...place.seen, name] });
+  // A shape called like its definition has no title of its own; as one of several it is told by that name.
+  const { title, ...shape } = withoutNull(target);
+  const called = title === name ? (place.key ? undefined : readable(name)) : title;
+  const titled = called === undefined ? shape : { ...shape, title: called };
+  return resolved({ ...titled, ...own }, { ...place, seen: [...place.seen, name] });
 }
 
 /** An optional value is left out of a config rather than written as null. */
@@ -150,15 +154,17 @@ function properties(node: JsonSchema): Record<string, JsonSchema> {
   return (node.properties ?? {}) as Record<string, JsonSchema>;
 }
 
-/** A title somebody wrote stays; one made from the name is made readable. */
+/** A title somebody wrote stays as it is; one made from the name is made readable. */
 function titleOf(node: JsonSchema, key: string): string {
   const title = typeof node.title === 'string' ? node.title : '';
-  if (!key) return readable(title);
-  return title && plain(title) !== plain(key) && title.includes(' ') ? title : readable(key);
+  return title && title !== madeFrom(key) ? title : readable(key);
 }
 
-function plain(text: string): string {
-  return text.replace(/[\s_-]/g, '').toLowerCase();
+/** The title that a schema generator makes of a name: "maxMs" becomes "Maxms", "max_ms" "Max Ms". */
+function madeFrom(name: string): string {
+  return name
+    .replace(/_/g, ' ')
+    .replace(/[a-z]+/gi, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
 }
 
 function singular(key: string): string {

@@ -15,7 +15,6 @@ import {
 } from '@rjsf/utils';
 import { ArrayFieldItemTemplate, ArrayFieldTemplate } from './arrays';
 import { JsonField } from './JsonField';
-import { readable } from './schema';
 
 function CheckboxWidget({ id, value, label, schema, disabled, readonly, rawErrors, onChange }: WidgetProps) {
   return (
@@ -45,7 +44,8 @@ function SelectWidget(props: WidgetProps) {
       description={hideLabel ? undefined : schema.description}
       data={choices.map((option, index) => ({
         value: enumOptionValueEncoder(option.value, index, format),
-        label: readable(option.label),
+        // A choice is written into the config as it stands, so it is shown as it stands.
+        label: option.label,
       }))}
       value={typeof chosen === 'string' ? chosen : null}
       onChange={(next) => onChange(enumOptionValueDecoder(next ?? '', choices, format, options.emptyValue))}

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field, PlainValidator, WithJsonSchema, create
 from pydantic.json_schema import SkipJsonSchema
 
 from ...base.json_text import json_text
+from ...configs import OWN_PLACEHOLDERS
 from ...messages import Message
 from ..contract import Answer, EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import EvaluationCriteria, Name, Text, normalize
@@ -16,7 +17,14 @@ from ..definition import EvaluatorConfig, define_evaluator
 from ..model_replies import ModelReply, PartedReply, UnreadPart, refusal_of
 from ..strict_scores import accepted, read_score
 from .evidence import PLANTED, planted, texts_of
-from .prompts import SCORE_REASONING, criteria_judge_prompt, criteria_judge_system, fill, text_at
+from .prompts import (
+    SCORE_REASONING,
+    TEMPLATE_NAMES,
+    criteria_judge_prompt,
+    criteria_judge_system,
+    fill,
+    text_at,
+)
 from .text import errored
 
 
@@ -30,6 +38,7 @@ class CriteriaJudge(EvaluatorConfig):
         None,
         description="Own prompt, with {{input}}, {{response}}, {{reference}}, {{context.path}}, "
         "{{criterion_name}}, {{criterion_description}} and {{criterion_scale}}",
+        json_schema_extra={OWN_PLACEHOLDERS: [*TEMPLATE_NAMES]},
     )
     system_prompt: str | None = Field(
         None, description="Replaces the built-in instructions to the judge, but for the one on marked lines"

@@ -125,6 +125,17 @@ def _barred(text: str) -> str:
 
 
 _NOT_THERE = "N/A"
+# What ``fill`` knows, for those who fill in something else before it.
+TEMPLATE_NAMES = (
+    "input",
+    "response",
+    "reference",
+    "criterion_name",
+    "criterion_description",
+    "criterion_scale",
+    "context.*",
+    "metadata.*",
+)
 
 
 def fill(template: str, ctx: EvaluatorContext[Any], criteria: list[EvaluationCriteria]) -> str:

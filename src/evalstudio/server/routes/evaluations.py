@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
+from ...base.problems import InvalidInput
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
 from ...scoring.runner import EvaluationRunner
@@ -79,9 +80,12 @@ def _runner(studio: Studio, config: ScoringConfig, *records: EvaluationInput) ->
     """What scores these records, all of which it can score."""
     services, registry = studio.workspace.services(), studio.workspace.registry
     settings = config.model_dump(by_alias=True, exclude_unset=True)
-    runner = EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
-    for record in records:
-        runner.check_criteria(record)
+    try:
+        runner = EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+        for record in records:
+            runner.check_criteria(record)
+    except InvalidInput as error:
+        raise error.within("config") from None
     return runner
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Cookie, Header, Request, Response
 
 from ...base.addresses import shown_address
+from ...conversation.preparation import gates_of
 from ...llm.settings import ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
@@ -18,6 +19,8 @@ from ..security import COOKIE, LIFETIME, is_token, issue, shows_token
 from ..shapes.system import (
     Credentials,
     EvaluatorType,
+    EvaluatorUses,
+    Gates,
     Health,
     LoadedPlugin,
     ModelProvider,
@@ -104,6 +107,12 @@ types_router = APIRouter(tags=["types"], route_class=JsonRoute)
 async def list_evaluator_types(studio: StudioDep) -> list[EvaluatorType]:
     """Every kind of evaluator there is, built in or brought by a plugin."""
     return [EvaluatorType.model_validate(one) for one in studio.workspace.registry.list_evaluator_types()]
+
+
+@types_router.post("/evaluator-types/gates", operation_id="findGates", responses=refusals(413, 415))
+async def find_gates(studio: StudioDep, body: EvaluatorUses) -> Gates:
+    """The gate each of these evaluators has with the config it is given."""
+    return Gates(gates=gates_of(body.evaluators, studio.workspace.registry))
 
 
 @types_router.get("/plugins", operation_id="listPlugins")

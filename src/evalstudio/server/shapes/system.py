@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from ...conversation.definitions import EvaluatorUse
 from ...evaluators.contract import Gate, Kind
 from ...messages import Message, MessageList, TokensUsage
 from ...project.documents import DefinitionKind
@@ -65,9 +66,22 @@ class EvaluatorType(Shape):
     description: str
     kind: Kind
     gate: Gate
+    gate_by_config: bool = Field(description="Whether the config may yield another gate")
     config_schema: dict[str, Any] = Field(description="JSON Schema of its config")
     builtin: bool
     source: str = Field(description="built-in, or the plugin it comes from")
+
+
+class EvaluatorUses(Shape):
+    """Evaluators of a scenario as they stand."""
+
+    evaluators: list[EvaluatorUse] = Field(max_length=1000)
+
+
+class Gates(Shape):
+    """The gate of each, in order; null where its config cannot be read as it is."""
+
+    gates: list[Gate | None]
 
 
 class ConnectorType(Shape):

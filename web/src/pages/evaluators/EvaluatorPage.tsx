@@ -44,9 +44,7 @@ function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
         <Text>{type.description}</Text>
         <Group gap="xl">
           <Fact name="Type" value={<Code>{type.type}</Code>} />
-          {type.kind === 'assertion' && (
-            <Fact name="Gate" value={`${GATES[type.gate].label}: ${GATES[type.gate].meaning}`} />
-          )}
+          {type.kind === 'assertion' && <Fact name="Gate" value={gateText(type)} />}
           <Fact
             name="From"
             value={type.builtin ? 'Built in' : <Badge variant="default">{type.source}</Badge>}
@@ -65,6 +63,11 @@ function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
       </Stack>
     </>
   );
+}
+
+function gateText({ gate, gateByConfig }: Schemas['EvaluatorType']): string {
+  const text = `${GATES[gate].label}: ${GATES[gate].meaning}`;
+  return gateByConfig ? `${text}, unless its config says otherwise` : text;
 }
 
 function Fact({ name, value }: { name: string; value: React.ReactNode }) {

@@ -2,9 +2,10 @@
 import { IconRobot, IconSettings, IconTool, IconUser } from '@tabler/icons-react';
 import { memo, useState } from 'react';
 import { duration, plural } from '../../parts/numbers';
+import { Folded } from './Folded';
 import { LongText, Markdown } from './Markdown';
 import classes from './Run.module.css';
-import { type Turn, tokensOf } from './results';
+import { attemptText, type Turn, tokensOf } from './results';
 import { type Message, type MessageRow, readable, textOf } from './transcript';
 
 const ROLES = {
@@ -34,11 +35,15 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
         <b>{message.name ? `${name} (${message.name})` : name}</b>
         {row.last && detail && <Cost detail={detail} />}
       </div>
+      {row.last && detail && <Attempts detail={detail} />}
       {text && <MessageText role={message.role} text={text} quotes={quotes} />}
       {(message.tool_calls ?? []).map((call, place) => (
         <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
       ))}
       {!text && !message.tool_calls?.length && <span className={classes.quiet}>(nothing was said)</span>}
+      {row.last && detail?.metadata && Object.keys(detail.metadata).length > 0 && (
+        <Folded title="Metadata" text={JSON.stringify(detail.metadata, null, 2)} />
+      )}
     </article>
   );
 });
@@ -52,12 +57,29 @@ function Cost({ detail }: { detail: Turn }) {
   return (
     <span className={classes.cost}>
       {detail.latencyMs !== null && duration(detail.latencyMs)}
-      {detail.firstTokenMs !== null && <> · first token {duration(detail.firstTokenMs)}</>}
+      {hasValue(detail.firstTokenMs) && <> · first token after {duration(detail.firstTokenMs)}</>}
       {tokens && (
         <span title={`${tokens.input} in, ${tokens.output} out`}> · {plural(tokens.total, 'token')}</span>
       )}
-      {!tokens && detail.usageMissing && <span title={detail.usageMissing}> · tokens unknown</span>}
+      {!tokens && detail.usageMissing && <span title={detail.usageMissing}> · tokens missing</span>}
     </span>
+  );
+}
+
+function hasValue(value: number | null | undefined): value is number {
+  return value !== null && value !== undefined;
+}
+
+/** What was tried before the agent answered; one try that answered needs no mention. */
+function Attempts({ detail }: { detail: Turn }) {
+  const attempts = detail.attempts ?? [];
+  if (attempts.length < 2 && !attempts.some((one) => one.error)) return null;
+  return (
+    <ul className={classes.attempts} aria-label={`Attempts of turn ${detail.turn}`}>
+      {attempts.map((one) => (
+        <li key={one.number}>{attemptText(one)}</li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,8 +2,8 @@
 import { ActionIcon, Code, Group, Paper, Table, Text, Title } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { Fragment, useEffect, useRef } from 'react';
-import { measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
+import { Folded } from './Folded';
 import { JudgeQuotes } from './JudgeQuotes';
 import classes from './Run.module.css';
 import {
@@ -13,8 +13,11 @@ import {
   metricsOf,
   quotesOf,
   type Result,
+  scoreText,
   standingOfResult,
   titleOf,
+  valueText,
+  whenText,
 } from './results';
 
 interface Props {
@@ -33,7 +36,7 @@ export function AssertionsTable({ results, opened, onToggle }: Props) {
           <Table.Td>
             <OutcomeBadge standing={standingOfResult(result)} size="sm" />
           </Table.Td>
-          <Table.Td className={classes.figures}>{measure(result.value)}</Table.Td>
+          <Table.Td className={classes.figures}>{scoreText(result)}</Table.Td>
         </ResultRow>
       ))}
     </ResultTable>
@@ -48,7 +51,7 @@ export function MetricsTable({ results, opened, onToggle }: Props) {
       {metrics.map((result) => (
         <ResultRow key={keyOf(result)} result={result} opened={opened.has(keyOf(result))} onToggle={onToggle}>
           <Table.Td className={classes.figures}>
-            {result.error ? <OutcomeBadge standing="error" size="sm" /> : measure(result.value)}
+            {result.error ? <OutcomeBadge standing="error" size="sm" /> : valueText(result)}
           </Table.Td>
         </ResultRow>
       ))}
@@ -115,9 +118,16 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
             >
               <Chevron size={14} aria-hidden />
             </ActionIcon>
-            <Text size="sm" miw={90}>
-              {name}
-            </Text>
+            <div>
+              <Text size="sm" miw={90}>
+                {name}
+              </Text>
+              {result.kind === 'assertion' && (
+                <Text size="xs" c="dimmed">
+                  {whenText(result)}
+                </Text>
+              )}
+            </div>
           </Group>
         </Table.Td>
         {children}
@@ -137,6 +147,7 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
             <Code block className={classes.long} data-testid="metadata">
               {JSON.stringify(detailsOf(result), null, 2)}
             </Code>
+            {result.traceback && <Folded title="Traceback" text={result.traceback} />}
           </Table.Td>
         </Table.Tr>
       )}

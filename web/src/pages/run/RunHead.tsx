@@ -10,6 +10,7 @@ import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { Folded } from './Folded';
 import classes from './Run.module.css';
 import { type Run, tokensOf } from './results';
 
@@ -51,7 +52,7 @@ function Facts({ run }: { run: Run }) {
     run.result?.overallScore !== null &&
       run.result?.overallScore !== undefined &&
       `criteria ${measure(run.result.overallScore)}`,
-    run.output?.endedBy && `ended by ${run.output.endedBy}`,
+    run.ending,
   ].filter(Boolean);
   return (
     <Group gap={6} mb="sm">
@@ -88,6 +89,7 @@ function Reason({ run }: { run: Run }) {
       <Text size="sm" className={classes.reason}>
         {run.error ?? result.reason}
       </Text>
+      {run.output?.traceback && <Folded title="Traceback" text={run.output.traceback} />}
       {NEITHER[result.outcome] && (
         <Text size="xs" mt={4}>
           {NEITHER[result.outcome]}

@@ -7,8 +7,8 @@ import { memo, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { Folded } from './Folded';
 import { JudgePanel } from './JudgePanel';
-import { LongText } from './Markdown';
 import { AssertionsTable, MetricsTable } from './ResultTables';
 import classes from './Run.module.css';
 import { RunHead } from './RunHead';
@@ -68,24 +68,11 @@ const RunView = memo(function RunView({ run }: { run: Run }) {
         <AssertionsTable results={results} opened={opened} onToggle={toggle} />
         <MetricsTable results={results} opened={opened} onToggle={toggle} />
         <Timing turns={run.turns} onGo={go} />
-        <LogPanel log={run.output?.log} />
+        <RunLog run={run} />
       </Stack>
     </div>
   );
 });
-
-/** What agents and evaluators printed in this run. */
-function LogPanel({ log }: { log?: string }) {
-  if (!log) return null;
-  return (
-    <Paper withBorder p="xs" component="section" aria-label="Log">
-      <Title order={2} size="h4" mb={4}>
-        Log
-      </Title>
-      <LongText text={log} step={5_000} />
-    </Paper>
-  );
-}
 
 function toggled(before: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const after = new Set(before);
@@ -105,6 +92,12 @@ function Keys({ failures }: { failures: number }) {
       )}
     </Text>
   );
+}
+
+/** What agents and evaluators printed, kept with the run. */
+function RunLog({ run }: { run: Run }) {
+  const log = (run.output as { log?: unknown } | null)?.log;
+  return typeof log === 'string' && log ? <Folded title="Log" text={log} /> : null;
 }
 
 function NothingSaid({ run }: { run: Run }) {

@@ -1,11 +1,30 @@
 // Reading a run's results: which are assertions, which measure, where each stands, and what the judge quoted.
 import type { Schemas } from '../../api/client';
+import { duration, measure } from '../../parts/numbers';
 import type { Standing } from '../../parts/outcome';
 
 type Whole = Schemas['Finding'];
 // Parts that do not apply are left out of a result.
-export type Result = Partial<Whole> & Pick<Whole, 'type' | 'label' | 'kind' | 'success' | 'reason'>;
-export type Turn = Schemas['Turn'];
+export type Result = Partial<Whole> &
+  Pick<Whole, 'type' | 'label' | 'kind' | 'success' | 'reason'> & {
+    unit?: string | null;
+    threshold?: number | null;
+  };
+/** One try to reach the agent; the last one answered unless it has an error. */
+export interface Attempt {
+  number: number;
+  error?: string | null;
+  waitMs?: number | null;
+  retryAfter?: number | null;
+}
+/** What is told of a turn only where it applies. */
+interface TurnDetails {
+  attempts?: Attempt[] | null;
+  metadata?: Record<string, unknown> | null;
+  firstTokenMs?: number | null;
+  usageMissing?: string | null;
+}
+export type Turn = Schemas['Turn'] & TurnDetails;
 export type Run = Schemas['Run'];
 
 export interface Quote {
@@ -26,10 +45,36 @@ export function standingOfResult(result: Result): Standing {
   return result.success ? 'pass' : 'fail';
 }
 
+/** An evaluator by its name in the scenario, as the command line and the JSON have it. */
 export function titleOf(result: Result): string {
-  const name = result.name && result.name !== result.type ? result.name : result.label;
-  const about = result.criterionName ? `${name}: ${result.criterionName}` : name;
+  const name = result.name || result.type;
+  const about = result.criterionName ? `${name} (${result.criterionName})` : name;
   return result.rule ? `${about}, rule ${result.rule}` : about;
+}
+
+/** The value of a metric with its unit. What could not be measured is missing, never nothing. */
+export function valueText(result: Result): string {
+  const missing = Boolean(result.metadata?.missing) || result.value === null || result.value === undefined;
+  return missing ? 'missing' : `${measure(result.value)} ${result.unit ?? ''}`.trim();
+}
+
+/** The score of an assertion, with the least it needs where it has one. */
+export function scoreText(result: Result): string {
+  const { value, threshold } = result;
+  const needed = value !== null && value !== undefined && threshold !== null && threshold !== undefined;
+  return needed ? `${measure(value)} (needs ${measure(threshold)})` : measure(value);
+}
+
+/** When an assertion had to hold, and on which turn this is what counted. */
+export function whenText(result: Result): string {
+  return [result.gate, result.turn !== undefined && `turn ${result.turn}`].filter(Boolean).join(' · ');
+}
+
+/** A try to reach the agent in words. */
+export function attemptText({ number, error, waitMs, retryAfter }: Attempt): string {
+  const asked = retryAfter ? `, as the agent asked (${retryAfter} s)` : '';
+  const waited = waitMs ? `; waited ${duration(waitMs)}${asked}` : '';
+  return `attempt ${number}: ${error ?? 'answered'}${waited}`;
 }
 
 /** The run's own results; while it is under way, the newest of each evaluator so far. */
@@ -68,8 +113,8 @@ export function quotesOf(result: Result): Quote[] {
 
 /** What is worth showing of a result beyond its columns. */
 export function detailsOf(result: Result): Record<string, unknown> {
-  const { type, gate, turn, durationMs, decisive, score, fault, error } = result;
-  const facts = { type, gate, turn, durationMs, decisive, score, fault, error, ...result.metadata };
+  const { type, label, gate, turn, durationMs, decisive, score, fault, error } = result;
+  const facts = { type, label, gate, turn, durationMs, decisive, score, fault, error, ...result.metadata };
   return Object.fromEntries(
     Object.entries(facts).filter(([, value]) => value !== undefined && value !== null),
   );

@@ -16,6 +16,7 @@ function turn(number: number, messageCount: number, results: object[] = []): Tur
     latencyMs: 5,
     tokensUsage: null,
     firstTokenMs: null,
+    usageMissing: null,
     attempts: null,
     metadata: null,
     evaluatorResults: results as Turn['evaluatorResults'],

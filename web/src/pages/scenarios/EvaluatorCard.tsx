@@ -13,13 +13,16 @@ type EvaluatorCardProps = {
   number: number;
   entry: EvaluatorUse;
   type: Schemas['EvaluatorType'] | undefined;
+  /** The gate its config yields, as far as it can be read. */
+  gate: Gate | null | undefined;
   loaded: boolean;
   /** What is wrong with this entry, each path beginning inside it. */
   problems: Problem[];
   onChange: (entry: EvaluatorUse) => void;
 };
 
-export function EvaluatorCard({ id, number, entry, type, loaded, problems, onChange }: EvaluatorCardProps) {
+export function EvaluatorCard(props: EvaluatorCardProps) {
+  const { id, number, entry, type, gate, loaded, problems, onChange } = props;
   return (
     <Paper
       withBorder
@@ -55,7 +58,13 @@ export function EvaluatorCard({ id, number, entry, type, loaded, problems, onCha
             error={at(problems, 'name')}
             onChange={(event) => onChange({ ...entry, name: event.currentTarget.value || null })}
           />
-          <GateSelect entry={entry} type={type} problem={at(problems, 'gate')} onChange={onChange} />
+          <GateSelect
+            entry={entry}
+            own={gate ?? type?.gate}
+            measures={type?.kind === 'metric'}
+            problem={at(problems, 'gate')}
+            onChange={onChange}
+          />
           {type?.kind === 'metric' && <ReduceSelect entry={entry} onChange={onChange} />}
         </Group>
         {type ? (
@@ -97,15 +106,15 @@ function Wrong({ problems }: { problems: Problem[] }) {
 
 type GateSelectProps = {
   entry: EvaluatorUse;
-  type: Schemas['EvaluatorType'] | undefined;
+  own: Gate | undefined;
+  measures: boolean;
   problem?: string;
   onChange: (entry: EvaluatorUse) => void;
 };
 
-function GateSelect({ entry, type, problem, onChange }: GateSelectProps) {
-  const own = type?.gate;
+function GateSelect({ entry, own, measures, problem, onChange }: GateSelectProps) {
   const gate = entry.gate ?? own;
-  const meaning = type?.kind === 'metric' ? 'measures' : 'meaning';
+  const meaning = measures ? 'measures' : 'meaning';
   const options = Object.entries(GATES).map(([value, { label }]) => ({ value, label }));
   return (
     <NativeSelect

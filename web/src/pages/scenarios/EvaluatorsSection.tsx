@@ -1,9 +1,10 @@
 // What must hold and what is measured: entries picked from the evaluator types there are.
 import { Button, Menu, Text } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { IconChevronDown, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { evaluatorTypesQuery } from '../../api/queries';
+import { evaluatorTypesQuery, gatesQuery } from '../../api/queries';
 import { MovableRow } from '../../editing/MovableRow';
 import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';
@@ -17,6 +18,10 @@ type Type = Schemas['EvaluatorType'];
 export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
   const { draft, change, problems } = editor;
   const types = useQuery(evaluatorTypesQuery);
+  // The gate a config yields is the server's to say; an entry's own choice is left out of the question.
+  const asked = draft.evaluators.map(({ type, config }) => ({ type, config: config ?? {} }));
+  const [settled] = useDebouncedValue(asked, 300);
+  const gates = useQuery({ ...gatesQuery(settled), enabled: settled.length > 0 });
   const rows = useRows(draft.evaluators, (evaluators) => change({ evaluators }));
   const add = (type: string) => rows.add({ type, config: {}, gate: null, name: null, reduce: null });
   const wrong = at(problems, 'evaluators') ?? at(problems, '');
@@ -39,6 +44,7 @@ export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
             number={index + 1}
             entry={entry}
             type={types.data?.find((one) => one.type === entry.type)}
+            gate={gates.data?.gates[index]}
             loaded={types.data !== undefined}
             problems={under(problems, `evaluators[${index}]`)}
             onChange={(next) => rows.set(index, next)}

@@ -52,6 +52,12 @@ describe('a scenario', () => {
       successCriteria: 'On {{day}}',
     };
     expect(placeholders(draft)).toEqual(['people', 'day', 'name']);
+    const config = { expected: { id: '{{order}}' }, promptTemplate: '{{response}}', pattern: '\\{{braces}}' };
+    const evaluators = [{ type: 'state-match', config, gate: null, name: null, reduce: null }];
+    expect(placeholders({ ...BLANK, evaluators, groundTruth: '{{total}} {{"a": 1}}' })).toEqual([
+      'order',
+      'total',
+    ]);
   });
 
   it('has plain messages, and others that are edited whole', () => {

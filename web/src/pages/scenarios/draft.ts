@@ -35,21 +35,30 @@ type Read = Awaited<ReturnType<typeof updateScenario>>;
 /** The client's types read a pair as any list of numbers; the server sends pairs. */
 export const asStored = (scenario: Read): StoredScenario => scenario as StoredScenario;
 
-const PLACEHOLDER = /\{\{\s*([^{}\s][^{}]*?)\s*\}\}/g;
+// As the server reads them: what begins with a letter or digit, and has no backslash before it.
+const PLACEHOLDER = /(?<!\\)\{\{\s*([\p{L}\p{N}_][^{}]*?)\s*\}\}/gu;
 
-/** The names of all {{placeholders}} in what is said and asked, in the order they come. */
+/** The names of all {{placeholders}} that a case fills in, in the order they come. */
 export function placeholders(draft: Draft): string[] {
-  const texts = [
-    draft.instructions,
-    ...draft.script,
-    ...draft.messages.map((message) => JSON.stringify(message.content ?? '')),
-    draft.successCriteria,
-    draft.failureCriteria,
-  ];
-  const names = texts.flatMap((text) =>
-    [...(text ?? '').matchAll(PLACEHOLDER)].map((match) => match[1] as string),
-  );
+  const { instructions, script, messages, successCriteria, failureCriteria } = draft;
+  const { evaluators, criteria, groundTruth, context } = draft;
+  const configs = evaluators.map((entry) => entry.config);
+  const described = criteria.map((criterion) => criterion.description);
+  const filled = [instructions, script, messages, successCriteria, failureCriteria, configs, described];
+  const names = [...filled, groundTruth, context]
+    .flatMap(textsIn)
+    .flatMap((text) => [...text.matchAll(PLACEHOLDER)].map((match) => match[1] as string));
   return [...new Set(names)];
+}
+
+/** Every text in some data. Templates are left out: most of their names are their own. */
+function textsIn(data: unknown): string[] {
+  if (typeof data === 'string') return [data];
+  if (Array.isArray(data)) return data.flatMap(textsIn);
+  if (!data || typeof data !== 'object') return [];
+  return Object.entries(data).flatMap(([key, value]) =>
+    /template$/i.test(key) ? [] : [key, ...textsIn(value)],
+  );
 }
 
 /** Whether a message is more than a role and text: then it is edited whole, as JSON. */

@@ -1,0 +1,24 @@
+"""Parts that are installed on their own: a missing one is named with the command that installs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+EXTRAS = ("anthropic", "embeddings", "google", "parquet", "postgres")
+# What other model providers speak is OpenAI's protocol, which is part of the package itself.
+_OTHERWISE = "pydantic-ai-slim[openai]"
+
+
+@contextmanager
+def needs_extra(name: str, purpose: str, error: Callable[[str], Exception]) -> Generator[None]:
+    """For the imports of an extra: what is missing is raised as an error that says how to install it."""
+    try:
+        yield
+    except ImportError as missing:
+        if (missing.name or "").partition(".")[0] == "evalstudio":
+            raise
+        package = missing.name or str(missing)
+        message = f"{purpose} needs a package that is not installed ({package}). Install it with: "
+        wanted = f"evalstudio[{name}]" if name in EXTRAS else _OTHERWISE
+        raise error(f'{message}pip install "{wanted}"') from None
