@@ -209,7 +209,7 @@ async def streamed_completion_stops() -> Came:
     "agent", "A graph's server answers with an error object", expect="error: agent", says="no such assistant"
 )
 async def graph_error_object() -> Came:
-    answers = [Answer(json={"thread_id": "t"}), Answer(json={"error": "no such assistant", "messages": []})]
+    answers = [Answer(json={"thread_id": "t"}), Answer(json={"error": "no such assistant"})]
     return await http(answers, kind="langgraph")
 
 

@@ -12,7 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from time import perf_counter
 from typing import Any, TypeVar
@@ -67,14 +67,6 @@ class Clock:
             yield
         finally:
             self.resume()
-
-    @contextmanager
-    def running(self) -> Generator[None]:
-        self.resume()
-        try:
-            yield
-        finally:
-            self.pause()
 
 
 _Job = tuple[Callable[[], Any], Context, Clock | None, asyncio.Future[Any], asyncio.AbstractEventLoop]
@@ -222,9 +214,10 @@ def _expire(
 
 
 async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T], clock: Clock | None) -> None:
+    if clock is not None:
+        clock.resume()
     try:
-        with clock.running() if clock is not None else nullcontext():
-            value = await work
+        value = await work
     except asyncio.CancelledError:
         _fail(outcome, WorkAborted("cancelled itself"))
     except SystemExit as error:
@@ -234,6 +227,9 @@ async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T], cloc
         # A future takes no StopIteration: it would end the coroutine that awaits it.
         _fail(outcome, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)
     else:
+        if clock is not None:
+            # What the loop does before it hands on the result is not the work's time.
+            clock.pause()
         if not outcome.done():
             outcome.set_result(value)
 

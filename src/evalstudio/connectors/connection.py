@@ -142,7 +142,8 @@ class CallPolicy:
     def for_config(self, config: object) -> CallPolicy:
         """The same with the limits a connector's config sets itself."""
         own = {name: _setting(config, name) for name in _OF_CONFIG}
-        policy = replace(self, **{name: value for name, value in own.items() if value is not None})
+        own = {name: value for name, value in own.items() if value is not None}
+        policy = replace(self, **own) if own else self
         return policy.with_retry(_setting(config, "retry"))
 
     def with_retry(self, retry: RetrySettings | Mapping[str, Any] | None) -> CallPolicy:
@@ -181,7 +182,7 @@ class CallPolicy:
 
     def too_long(self, requested: float | None, left: float) -> str:
         """Why as long a wait as the agent asks for is not waited; empty where it is."""
-        if requested is None or requested < min(left, self.longest_wait_seconds):
+        if requested is None or (requested < left and requested <= self.longest_wait_seconds):
             return ""
         if requested > self.longest_wait_seconds:
             most = f"{self.longest_wait_seconds:g} s that are waited at most (retry.longestWaitSeconds)"
@@ -219,6 +220,8 @@ class AgentConnection:
     first_token_at: float | None = None
     clock: Clock = field(default_factory=Clock)
     cookies: AbstractCookieJar | None = None
+    own_accept: bool = False
+    """Whether the headers were given an ``Accept`` of their own."""
 
     def begin(self) -> Clock:
         """A new attempt: nothing was sent or received yet, and its clock starts."""

@@ -104,11 +104,11 @@ class RunInfo:
     case: str = ""
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
     case_values: dict[str, Any] = field(default_factory=dict[str, Any])
-    session_id: str = ""
 
-    def __post_init__(self) -> None:
+    @property
+    def session_id(self) -> str:
         # Made of the id, so that every process that works on the attempt comes to the same.
-        self.session_id = self.session_id or str(uuid5(_SESSIONS, self.id))
+        return str(uuid5(_SESSIONS, self.id))
 
 
 @dataclass(slots=True)
@@ -271,6 +271,7 @@ def define_connector(
     if callable(subject):
         return _define(cast(Invoke, subject), None, options, names)
     return lambda function: _define(function, subject, options, names)
+
 
 _OPTIONS = ("label", "description", "config", "needs_address", "timeout", "retry")
 _HOOKS = ("test", "setup", "state", "close")

@@ -137,7 +137,7 @@ async def open_exchange(
             url,
             data=None if method == "GET" else _payload(body),
             params=query,
-            headers=_headers(ctx, accept),
+            headers=_headers(connection, accept),
             cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
             timeout=connection.timeout,
             allow_redirects=False,
@@ -153,11 +153,10 @@ async def open_exchange(
         raise _failure(error, connection, place, answered) from None
 
 
-def _headers(ctx: ConnectorContext[Any], accept: str | None) -> Mapping[str, str]:
-    headers = ctx.connection.headers
-    if accept is None or any(name.lower() == "accept" for name in ctx.headers):
-        return headers
-    return {**headers, "Accept": accept}
+def _headers(connection: AgentConnection, accept: str | None) -> Mapping[str, str]:
+    if accept is None or connection.own_accept:
+        return connection.headers
+    return {**connection.headers, "Accept": accept}
 
 
 def _keep_cookies(connection: AgentConnection, response: ClientResponse) -> None:

@@ -150,15 +150,16 @@ def _form(config: HttpConfig, answer: HttpAnswer) -> str:
 
 async def _read_text(config: HttpConfig, answer: HttpAnswer) -> ConnectorResponse:
     """Text is the reply; JSON that is only called text is read as JSON, unless text is configured."""
-    pieces: list[bytes] = []
+    raw = bytearray()
     async for piece in answer.pieces():
-        pieces.append(piece)
-        answer.note_first_token()
-    raw = b"".join(pieces)
-    if config.response_format == "auto" and raw.lstrip()[:1] in (b"{", b"["):
+        raw += piece
+        if piece.strip():
+            answer.note_first_token()
+    if config.response_format == "auto" and raw.lstrip().startswith((b"{", b"[")):
         with suppress(orjson.JSONDecodeError):
             return _read(config, orjson.loads(raw))
-    return ConnectorResponse([{"role": "assistant", "content": answer.text(raw)}])
+    text = answer.text(bytes(raw))
+    return ConnectorResponse([{"role": "assistant", "content": text}])
 
 
 def _read(config: HttpConfig, answer: Any) -> ConnectorResponse:

@@ -1,7 +1,7 @@
 """One pooled HTTP client per event loop, with bounded answers and a check of every address it connects to.
 
-It keeps no cookies, reads no proxy or netrc settings and follows no redirects: what a connector was given
-is all that is sent, and only to the address it was given.
+It keeps no cookies (a run's are with its session), reads no proxy or netrc settings and follows no redirects:
+what a connector was given is all that is sent, and only to the address it was given.
 """
 
 from __future__ import annotations

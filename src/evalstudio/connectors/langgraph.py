@@ -80,9 +80,10 @@ def _read(
     fields = fields_of(answer)
     if "__error__" in fields:
         raise ConnectorError(f"the graph failed: {_error_text(fields['__error__'])}")
-    if (error := reported_error(answer)) is not None:
-        raise ConnectorError(f"the server answered with an error: {error}")
     state = items_of(fields.get("messages"))
+    # A state may have fields of any name; without messages it is none.
+    if state is None and (error := reported_error(answer)) is not None:
+        raise ConnectorError(f"the server answered with an error: {error}")
     if state is None:
         keys = ", ".join(list(fields)[:10]) or "none"
         raise ConnectorError(f"the graph's state has the wrong shape: no list of messages (its keys: {keys})")

@@ -154,6 +154,7 @@ class AgentSession:
             headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
             policy=self._policy,
             address=shown_address(settings.base_url.strip()),
+            own_accept=any(name.lower() == "accept" for name in sent),
             redact=Redaction.of(referred | secrets_sent(base_url, headers | extra)),
         )
         return replace(settings, base_url=base_url, headers=headers), extra, connection

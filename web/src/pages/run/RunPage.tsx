@@ -1,5 +1,5 @@
 // A run: the conversation on the left, what the evaluators found on the right.
-import { Alert, Group, Kbd, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Kbd, Stack, Text, Title } from '@mantine/core';
 import { IconClock } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
