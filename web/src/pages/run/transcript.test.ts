@@ -15,6 +15,7 @@ function turn(number: number, messageCount: number, results: object[] = []): Tur
     messageCount,
     latencyMs: 5,
     tokensUsage: null,
+    usageMissing: null,
     evaluatorResults: results as Turn['evaluatorResults'],
   };
 }
