@@ -8,6 +8,7 @@ from unicodedata import category
 
 import orjson
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -206,12 +207,25 @@ def as_said(fields: Mapping[str, Any], speaker: str = "assistant") -> Mapping[st
     return fields if has_speaker(fields) else {"role": speaker, **fields}
 
 
-def _in_our_shape(value: object) -> object:
-    """A list with every item read; what is no list is left to be refused."""
-    return read_messages(cast(list[object], value)) if isinstance(value, list | tuple) else value
+def _one_by_one(value: object) -> object:
+    """A list in which every item is one message. What cannot be read is refused where it stands."""
+    if not isinstance(value, list | tuple):
+        return value
+    return [one for item in cast(list[object], value) for one in _held_by(item)]
 
 
-MessageList = Annotated[list[Message], BeforeValidator(_in_our_shape)]
+def _held_by(item: object) -> list[Any]:
+    fields = None if isinstance(item, Message) else as_fields(item)
+    if fields is None or is_plain(fields):
+        return [item]
+    try:
+        read = messages_in(fields)
+    except UnreadableMessage:
+        return [item]
+    return [item] if len(read) == 1 else read
+
+
+MessageList = Annotated[list[Message], BeforeValidator(_one_by_one), AfterValidator(read_messages)]
 """A list of messages in any shape, as a field of a model."""
 
 

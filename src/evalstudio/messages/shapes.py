@@ -229,10 +229,10 @@ def _content(fields: Fields, role: str) -> list[Part] | str | None:
             return _beside(content, _read_parts(fields[name], role, name), name, role)
     if content is None and isinstance(fields.get("text"), str):
         return fields["text"]
-    if isinstance(content, _TEXT):
+    if as_fields(content) is None and not isinstance(content, list | tuple):
         return content
-    if role in ("tool", "function") and not _is_typed(content):
-        return tool_text(content) if isinstance(content, dict | list) else _read_parts(content, role)
+    if role in ("tool", "function") and not _is_typed(cast(object, content)):
+        return tool_text(content)
     return _read_parts(content, role)
 
 
