@@ -419,8 +419,13 @@ class TestCriteria:
     def test_blank_criteria_are_refused(self, blank: str) -> None:
         with pytest.raises(InvalidInput, match="successCriteria: must not be blank"):
             llm_judge.use(successCriteria=blank, failureCriteria="rude")
+
+    @pytest.mark.parametrize("blank", ["  ", "\n"])
+    def test_blank_criteria_of_a_scenario_are_refused_and_emptied_ones_are_gone(self, blank: str) -> None:
         with pytest.raises(ValidationError, match="must not be blank"):
             scenario(script=["x"], successCriteria=blank, failureCriteria="rude")
+        emptied = scenario(script=["x"], successCriteria="", failureCriteria="rude")
+        assert emptied.success_criteria is None
 
     async def test_criteria_that_are_blank_for_a_case_are_refused(self) -> None:
         cases = [{"vars": {"goal": " "}}]

@@ -116,7 +116,7 @@ def _scenarios(draw: st.DrawFn, name: str, people: list[str]) -> StoredScenario:
             messages=st.lists(said, max_size=2),
             # A script of three and two seeds need eight.
             max_messages=st.integers(8, 50),
-            success_criteria=texts,
+            success_criteria=texts.filter(str.strip),
             persona_ids=st.lists(st.sampled_from(people), unique=True),
             ground_truth=plain,
             context=objects,

@@ -115,6 +115,12 @@ class Scenario(Definition):
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         return [item.use() if isinstance(item, EvaluatorDefinition) else item for item in items]
 
+    @field_validator("success_criteria", "failure_criteria", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        """An emptied field takes the criteria away; blanks in it look like criteria and are none."""
+        return None if value == "" else value
+
     @model_validator(mode="after")
     def _is_judged(self) -> Scenario:
         check_unique(self.criteria)
