@@ -13,7 +13,7 @@ from evalstudio.evaluators.results import Turn
 from evalstudio.messages import Message
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
-from evalstudio.storage.contract import IdempotencyKey, Lease, RunEnding, Snapshot
+from evalstudio.storage.contract import IdempotencyKey, Lease, Snapshot
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
 

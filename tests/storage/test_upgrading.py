@@ -162,7 +162,8 @@ async def test_a_pass_without_assertions_becomes_unasserted_and_nothing_else_cha
 
 async def test_earlier_attempts_and_events_say_the_same(upgraded: SqlStore) -> None:
     earlier = (await upgraded.run("run-5", attempt=1)).result
-    assert earlier is not None and (earlier.outcome, earlier.success) == ("unasserted", False)
+    assert earlier is not None
+    assert (earlier.outcome, earlier.success) == ("unasserted", False)
     told = {event.run_id: event.body["outcome"] for event in await upgraded.events()}
     assert told["run-1"] == "pass"
     assert told["run-2"] == told["run-5"] == "unasserted"
