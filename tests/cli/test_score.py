@@ -289,7 +289,7 @@ def test_the_summary_has_a_table_of_evaluators_without_any_criteria(
     folder.dataset(THREE)
     said = score(folder, capsys)
     table = [line.split() for line in said.out.splitlines()]
-    assert ["greets", "2", "1", "0", "0", "0.6667"] in table
+    assert ["greets", "2", "1", "0", "0", "0.667"] in table
     assert next(line[:5] for line in table if line[:1] == ["lexical-similarity"]) == [
         "lexical-similarity",
         "1",

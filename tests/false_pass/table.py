@@ -88,4 +88,5 @@ async def recorded(
         result = await run_evaluation(dict(record), settings, llm=llm)
     except (InvalidInput, ValidationError) as error:
         return Came("refused", str(error))
-    return Came(result.outcome, "; ".join([*result.run_errors, *(r.reasoning or "" for r in result.results)]))
+    reasons = [result.reason, *result.run_errors, *(r.reasoning or "" for r in result.results)]
+    return Came(result.outcome, "; ".join(reasons))

@@ -561,3 +561,74 @@ async def test_whatever_the_response_is_it_ends_with_a_result(response: Any) -> 
     result = await score(LENGTH, raises, record={"response": response})
     assert len(result.results) == 2
     assert result.to_json()["results"]
+
+
+# -- what every evaluator came to, and names nobody declared
+
+
+async def test_a_result_says_what_every_evaluator_came_to() -> None:
+    @define_evaluator
+    def silent(ctx: EvaluatorContext[Any]) -> list[EvaluationResult]:
+        return []
+
+    similar = {"type": "LexicalSimilarity", "config": {"threshold": 0.8}}
+    result = await score(similar, LENGTH, raises, length_entry("long"), silent)
+    rows = [(row.name, row.type, row.kind, row.outcome, row.success) for row in result.evaluator_results]
+    assert rows == [
+        ("lexical-similarity", "LexicalSimilarity", "assertion", "pass", True),
+        ("rule-based", "rule-based", "assertion", "pass", True),
+        ("raises", "raises", "assertion", "error", False),
+        ("long", "response-length", "metric", "measured", None),
+        ("silent", "silent", "assertion", "skipped", None),
+    ]
+    assert result.evaluator_results[0].threshold == 0.8
+    assert result.evaluator_results[1].criterion_name == "ok"
+    assert result.evaluator_results[4].reason == "gave no result"
+    assert result.reason == "Evaluator error: boom"
+
+
+async def test_a_misspelled_criterion_is_refused_wherever_it_is_written() -> None:
+    beside = {"type": "lexical-similarity", "criterionName": "okay"}
+    within = {"type": "lexical-similarity", "config": {"criterionName": "okay"}}
+    for entry, path in ((beside, "criterionName"), (within, "config.criterionName")):
+        with pytest.raises(InvalidInput) as caught:
+            await score(entry)
+        assert str(caught.value) == (
+            f'evaluatorConfigs[0].{path}: "okay" is not among the criteria; did you mean ok?'
+        )
+
+
+async def test_a_records_own_criteria_may_leave_out_some_of_the_configs() -> None:
+    other = {"type": "lexical-similarity", "config": {"criterionName": "other"}}
+    criteria = [YES, {**YES, "name": "other"}]
+    result = await score(LENGTH, other, criteria=criteria, record={**RECORD, "criteria": [YES]})
+    assert result.outcome == "pass"
+    left_out = result.evaluator_results[1]
+    assert (left_out.outcome, left_out.reason) == (
+        "skipped",
+        '"other" is not among the criteria of this record',
+    )
+
+
+async def test_a_name_in_no_criteria_at_all_is_an_error_of_the_record() -> None:
+    unknown = {"type": "lexical-similarity", "config": {"criterionName": "okay"}}
+    result = await score(LENGTH, unknown, criteria=(), record={**RECORD, "criteria": [YES]})
+    assert (result.outcome, result.coverage.unknown) == ("error", ["okay"])
+    assert result.reason == '"okay" is not among the criteria; did you mean ok?'
+
+
+async def test_a_model_embeds_too_where_it_can() -> None:
+    asked: list[str] = []
+
+    class Model:
+        async def answer(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError("nobody asks")
+
+        async def embed(self, texts: Any, *, model: str | None = None) -> list[list[float]]:
+            asked.extend(texts)
+            return [[1.0, 0.0] for _ in texts]
+
+    record = {"response": "a", "groundTruth": "b"}
+    result = await score({"type": "nlp-accuracy"}, record=record, llm=Model())
+    assert asked == ["a", "b"]
+    assert result.outcome == "pass"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,37 @@ class TestRecordedScoring:
         answer = await api("POST", "/api/evaluations", {"input": {"response": "x"}, "config": config})
         assert answer.status == 422
         assert "pattern" in answer.error["details"][0]["path"]
+
+    async def test_nothing_asserted_is_unasserted_and_found_as_such(self, api: Api) -> None:
+        config = {"evaluatorConfigs": [{"type": "response-length"}]}
+        made = await api.made("/api/evaluations", {"input": {"response": "x"}, "config": config})
+        assert (made["outcome"], made["success"]) == ("unasserted", False)
+        assert made["evaluatorResults"] == [
+            {
+                "name": "response-length",
+                "type": "response-length",
+                "kind": "metric",
+                "outcome": "measured",
+                "success": None,
+                "value": 1.0,
+                "threshold": None,
+            }
+        ]
+        listed = (await api.found("/api/evaluations?outcome=unasserted"))["items"]
+        assert [item["id"] for item in listed] == [made["id"]]
+        assert (await api.found("/api/evaluations?outcome=pass"))["items"] == []
+
+    async def test_a_misspelled_criterion_is_refused_before_anything_is_kept(self, api: Api) -> None:
+        entry = {"type": "regex", "config": {"pattern": "x", "criterionName": "tnoe"}}
+        config = {"evaluatorConfigs": [entry], "criteria": [{"name": "tone"}]}
+        own = {"response": "x", "criteria": [{"name": "tnoe"}]}
+        one = {"input": {"response": "x"}, "config": config}
+        many = {"inputs": [own, {"response": "x"}], "config": config}
+        for path, body in (("/api/evaluations", one), ("/api/evaluations/batch", many)):
+            answer = await api("POST", path, body)
+            assert answer.status == 422
+            assert "did you mean tone?" in json.dumps(answer.error)
+        assert (await api.found("/api/evaluations"))["items"] == []
 
 
 class TestFeedback:

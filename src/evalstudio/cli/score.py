@@ -176,7 +176,8 @@ def _print_evaluators(summary: DatasetSummary) -> None:
     tables: dict[str, list[tuple[str, ...]]] = {"assertion": [], "metric": []}
     for name, tally in summary.evaluators.items():
         words = ASSERTION_OUTCOMES if tally.kind == "assertion" else METRIC_OUTCOMES
-        mean = "-" if tally.mean is None else f"{tally.mean:.4g}"
+        digits = ".3f" if tally.kind == "assertion" else ".4g"
+        mean = "-" if tally.mean is None else f"{tally.mean:{digits}}"
         tables[tally.kind].append((name, *(f"{tally.of(word):,}" for word in words), mean))
     if rows := tables["assertion"]:
         print_table("Evaluators", ("Evaluator", "Pass", "Fail", "Error", "Skipped", "Mean"), rows)
