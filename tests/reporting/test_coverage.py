@@ -97,10 +97,10 @@ def test_rates_on_the_whole_grid(
     subjects: int, rate: float, likeness: float | None, repetitions: int | None
 ) -> None:
     coverage = rate_coverage(Agent(3, rate, likeness), subjects, repetitions)
-    # With fewer than five subjects that are expected to have the rarer outcome it errs on the wide side; half
-    # a point is for the chance in 2,000 rounds.
+    # With fewer than five subjects that are expected to have the rarer outcome it errs on the wide side. Half
+    # a point at either end is for the chance of 2,000 rounds in the worst of 448 cases.
     near_an_end = subjects * min(rate, 1 - rate) < 5
-    assert 93 <= coverage <= (99 if near_an_end else 97.5)
+    assert 92.5 <= coverage <= (99 if near_an_end else 97.5)
 
 
 @cache
@@ -170,9 +170,10 @@ def test_means_of_few_subjects_err_on_the_wide_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subjects", "repetitions", "share"), [(20, 1, 0.5), (20, 3, 0.5), (60, 1, 0.9), (20, 1, 0.95)]
+    ("subjects", "repetitions", "share"),
+    [(20, 1, 0.5), (20, 3, 0.5), (60, 1, 0.9), (20, 1, 0.95), (40, None, 0.95)],
 )
-def test_percentiles(subjects: int, repetitions: int, share: float) -> None:
+def test_percentiles(subjects: int, repetitions: int | None, share: float) -> None:
     latencies = Latencies(8, 0.4, 0.4)
     truth = math.exp(NormalDist(0, latencies.sigma).inv_cdf(share))
     coverage = covered(truth, lambda: percentile_interval(latencies.subjects(subjects, repetitions), share))
