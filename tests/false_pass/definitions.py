@@ -161,7 +161,7 @@ async def nothing_judges() -> Came:
     "definition",
     "The only criteria of a scenario are blank",
     expect="refused",
-    says="nothing judges this scenario",
+    says="successCriteria: must not be blank",
 )
 async def blank_criteria() -> Came:
     return await live(echo, successCriteria=" \n")
@@ -428,4 +428,4 @@ async def setup_breaks() -> Came:
 )
 async def state_of_another_shape() -> Came:
     sandbox.state(lambda ctx: [])
-    return await live(sandbox, {"type": "state-match", "config": {"expected": {}}})
+    return await live(sandbox, {"type": "state-match", "config": {"expected": {"booked": True}}})

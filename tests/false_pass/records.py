@@ -98,7 +98,7 @@ async def metric_on_a_criterion_finds_nothing() -> Came:
     return await recorded(SAID, OK, entry, criteria=[{"name": "mood", "scale": "numeric"}])
 
 
-@row("judge", "A person's mark is off the scale", expect="error", says="outside 1–5")
+@row("judge", "A person's mark is off the scale", expect="error", says="is not on the scale")
 async def mark_off_the_scale() -> Came:
     record = SAID | {"metadata": {"marks": [{"criterionName": "tone", "score": 50}]}}
     return await recorded(record, OK, {"type": "human", "sourceField": "metadata.marks"}, criteria=[TONE])

