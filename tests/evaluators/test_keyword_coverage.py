@@ -142,7 +142,7 @@ async def test_keywords_in_a_list_are_its_non_blank_texts():
 async def test_nothing_usable_where_the_keywords_should_be_is_an_error(nothing: Any):
     verdict = await cover("a", keywordsSourceField="context.k", context={"k": nothing})
     assert verdict.outcome == "error"
-    assert verdict.reason == 'Evaluator error: no keywords at "context.k"'
+    assert verdict.reason == 'Evaluator "keyword-coverage": no keywords at "context.k"'
 
 
 async def test_the_text_is_found_by_either_name_of_its_field():
