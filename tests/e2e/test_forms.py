@@ -90,6 +90,27 @@ def test_criteria_limits_and_gates_are_kept(site: Site, spare: Any, page: Page) 
     assert (criterion["scale"], criterion["weight"], criterion["range"]) == ("numeric", 2.5, [1, 10])
 
 
+def test_the_gate_shown_is_the_one_the_config_yields(site: Site, spare: Any, page: Page) -> None:
+    page.goto(f"/scenarios/{spare['id']}")
+    card = page.get_by_role("region", name="Evaluator 1: Regex Match")
+    gate = card.get_by_label("Gate")
+    expect(gate.locator("option").first).to_have_text("Its own (Eventually)")
+    card.get_by_label("Must match").uncheck()
+    expect(gate.locator("option").first).to_have_text("Its own (Always)")
+    expect(card.get_by_text("It must hold on every turn")).to_be_visible()
+    page.goto("/evaluators/regex")
+    expect(page.get_by_text("unless its config says otherwise")).to_be_visible()
+
+
+def test_choices_are_shown_as_they_are_written(site: Site, spare: Any, page: Page) -> None:
+    scenario = {**scripted("Similar", "hello"), "evaluators": [{"type": "lexical-similarity"}]}
+    made = site.post("/api/scenarios", scenario)
+    page.goto(f"/scenarios/{made['id']}")
+    card = page.get_by_role("region", name="Evaluator 1: Lexical Similarity")
+    card.get_by_role("combobox", name="Algorithm").click()
+    expect(page.get_by_role("option", name="jaro-winkler", exact=True)).to_be_visible()
+
+
 def test_a_secret_is_replaced_only_when_it_is_typed_anew(site: Site, page: Page) -> None:
     make_connector(page)
     field(page, "Name").fill("Renamed agent")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.e2e.browsing import check_pages, frame_gaps, long_tasks, start_counting_frames
 from tests.e2e.seeding import QUOTE, seed_large_execution, seed_long_run
 from tests.e2e.site import Site
@@ -112,6 +112,34 @@ def test_a_run_without_evaluator_results_hides_their_sections(site: Site, page: 
     expect(page.get_by_text("please break")).to_be_visible()
     expect(page.get_by_role("table", name="Assertions")).to_have_count(0)
     expect(page.get_by_role("table", name="Metrics")).to_have_count(0)
+
+
+def test_a_run_tells_what_was_tried_what_is_missing_and_where_it_broke(site: Site, page: Page) -> None:
+    done = site.executed()
+    runs = {run["scenarioName"]: run for run in site.runs(done["id"])}
+    page.goto(f"/runs/{runs['Greets the guest']['id']}")
+    expect(page.get_by_text('ended early: every "eventually" check had held')).to_be_visible()
+    usage = page.get_by_role("table", name="Metrics").get_by_role("row", name="token-usage")
+    expect(usage.get_by_role("cell", name="missing", exact=True)).to_be_visible()
+
+    def told_more(route: Route) -> None:
+        run = route.fetch().json()
+        run["output"] |= {"log": "looked up 3 tables", "traceback": 'File "agent.py", line 12, in answer'}
+        tries = [{"number": 1, "error": "busy (503)", "waitMs": 2000, "retryAfter": 2}, {"number": 2}]
+        run["turns"] = [{"turn": 1, "messageCount": 2, "latencyMs": 300, "evaluatorResults": []}]
+        run["turns"][0] |= {"attempts": tries, "firstTokenMs": 80, "usageMissing": "it was empty"}
+        run["messages"].append({"role": "assistant", "content": "Hello"})
+        route.fulfill(json=run)
+
+    page.route("**/api/runs/*", told_more)
+    page.goto(f"/runs/{runs['Breaks down']['id']}")
+    expect(page.get_by_text("attempt 1: busy (503); waited 2.0 s, as the agent asked (2 s)")).to_be_visible()
+    expect(page.get_by_text("first token after 80 ms")).to_be_visible()
+    expect(page.get_by_text("tokens missing")).to_be_visible()
+    page.get_by_text("Log", exact=True).click()
+    expect(page.get_by_text("looked up 3 tables")).to_be_visible()
+    page.get_by_text("Traceback", exact=True).click()
+    expect(page.get_by_text('File "agent.py", line 12, in answer')).to_be_visible()
 
 
 def test_a_server_that_is_killed_is_told_of_and_comes_back(site: Site, page: Page) -> None:

@@ -175,7 +175,7 @@ def test_what_could_only_pass_is_refused(config: dict[str, Any]):
 async def test_nothing_usable_where_the_keywords_should_be_is_an_error(nothing: Any):
     verdict = await cover("a", keywordsSourceField="context.k", context={"k": nothing})
     assert verdict.outcome == "error"
-    assert verdict.reason == 'Evaluator error: no keywords at "context.k"'
+    assert verdict.reason == 'Evaluator "keyword-coverage": no keywords at "context.k"'
 
 
 async def test_the_text_is_found_by_either_name_of_its_field():

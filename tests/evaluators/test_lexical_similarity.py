@@ -123,7 +123,7 @@ async def test_the_threshold_is_inclusive():
 async def test_a_missing_reference_is_an_error_and_not_a_failure():
     verdict = await compare("abc", None)
     assert verdict.outcome == "error"
-    assert verdict.reason == 'Evaluator error: no text at "groundTruth"'
+    assert verdict.reason == 'Evaluator "lexical-similarity": no text at "groundTruth"'
 
 
 async def test_a_reference_that_is_not_text_is_an_error():

@@ -31,7 +31,8 @@ def says(text: str) -> Any:
 
 async def with_case(*evaluators: Any, agent: Any = None, **scenario: Any) -> Came:
     """A conversation about an order, with the case's values."""
-    return await live(agent or says("Order A-17 is on its way"), *evaluators, **{"cases": [ORDER]} | scenario)
+    options: dict[str, Any] = {"cases": [ORDER], **scenario}
+    return await live(agent or says("Order A-17 is on its way"), *evaluators, **options)
 
 
 def unfilled(pattern: str) -> dict[str, Any]:

@@ -139,7 +139,7 @@ async def test_a_choice_of_shapes_is_told_by_its_names(api: Api) -> None:
     rules = {"type": "rule-based", "config": {"rules": [{"type": "regx"}]}}
     answer = await api("POST", "/api/scenarios", {"name": "a", "script": ["x"], "evaluators": [rules]})
     (one,) = answer.error["details"]
-    assert one["message"].startswith("must be one of regex, length")
+    assert one["message"].startswith('"regx" is not one of regex, length')
     assert one["hint"] == "did you mean regex?"
 
 

@@ -253,7 +253,9 @@ def _discriminator(placed: _Placed) -> Problem | None:
             return Problem("is missing", path)
         case "union_tag_invalid":
             known = [tag.strip().strip("'") for tag in str(limits["expected_tags"]).split(",")]
-            return Problem(f"must be one of {', '.join(known)}", path, suggestion(str(limits["tag"]), known))
+            tag = str(limits["tag"])
+            message = f'"{cut(tag, _LONGEST_VALUE)}" is not one of {", ".join(known)}'
+            return Problem(message, path, suggestion(tag, known))
         case _:
             return None
 
