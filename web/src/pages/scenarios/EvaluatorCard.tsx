@@ -55,7 +55,9 @@ export function EvaluatorCard({ id, number, entry, type, loaded, problems, onCha
             error={at(problems, 'name')}
             onChange={(event) => onChange({ ...entry, name: event.currentTarget.value || null })}
           />
-          <GateSelect entry={entry} type={type} problem={at(problems, 'gate')} onChange={onChange} />
+          {type?.kind !== 'metric' && (
+            <GateSelect entry={entry} type={type} problem={at(problems, 'gate')} onChange={onChange} />
+          )}
           {type?.kind === 'metric' && <ReduceSelect entry={entry} onChange={onChange} />}
         </Group>
         {type ? (
