@@ -91,7 +91,8 @@ class RunResult(_HasVerdict):
     def _evaluation(self) -> dict[str, Any] | None:
         """What the implicit judge found, under the names it has always had."""
         for result in self.evaluator_results:
-            if result.name == JUDGE and result.type == "llm-judge" and result.error is None:
+            answered = result.error is None and not result.skipped
+            if result.name == JUDGE and result.type == "llm-judge" and answered:
                 answer = result.metadata
                 return {
                     "successMet": answer.get("successMet", False),

@@ -17,7 +17,7 @@ from .text import CriterionName, Graded, ruled
 class StateMatchConfig(EvaluatorConfig):
     """The state expected in the end, whole or in part."""
 
-    expected: Any = Field(description="The expected state, any JSON")
+    expected: Any = Field(description="The expected state, any JSON", examples=[{"status": "booked"}])
     match: Match = Field(
         "subset", description="subset lets objects hold more than expected, exact does not; lists are as long"
     )
