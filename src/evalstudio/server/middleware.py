@@ -1,4 +1,4 @@
-"""Around every request: bounds on headers and bodies, a request id, safe headers, the access log."""
+"""Around every request: bounds on bodies, a request id, safe headers, the access log."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..project.secrets import MASK, may_hide
-from .errors import error_body, error_response
-from .policy import LARGEST_HEADERS
+from .errors import error_response
+from .security import largest_body
 
 access = logging.getLogger("evalstudio.access")
 log = logging.getLogger("evalstudio")
@@ -124,14 +123,14 @@ class BoundedBody:
         self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        read = 0
+        read, most = 0, largest_body(scope.get("path", ""), self._most)
 
         async def bounded() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._most:
-                raise HTTPException(413, f"The body is larger than {self._most:,} bytes.")
+            if read > most:
+                raise HTTPException(413, f"The body is larger than {most:,} bytes.")
             return message
 
         await self._app(scope, bounded if scope["type"] == "http" else receive, send)
@@ -154,32 +153,3 @@ class JsonRoute(APIRoute):
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
-
-
-_SLACK = 65_536
-
-
-class BoundedHeaders(HttpToolsProtocol):
-    """Closes a connection whose headers never end; those merely too large get a proper answer later."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._unfinished = 0
-
-    def data_received(self, data: bytes) -> None:
-        self._unfinished += len(data)
-        super().data_received(data)
-        if self._unfinished > LARGEST_HEADERS + _SLACK and not self.transport.is_closing():
-            body = orjson.dumps(error_body(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes."))
-            head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
-            size = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
-            self.transport.write(head + size + body)
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        self._unfinished = -(2**62)
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._unfinished = 0
-        super().on_message_complete()
