@@ -122,7 +122,7 @@ class TestManyConnections:
         async with api.http.get(f"{api.url}/api/events") as stream:
             assert stream.status == 200
             idle = [await connected(api) for _ in range(30)]
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
             assert not stream.content.at_eof()
             assert api.studio.hub.listeners == 1
             for _, writer in idle:
