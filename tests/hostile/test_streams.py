@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ async def test_a_client_that_leaves_between_two_events_is_let_go_at_once(api: Ap
 async def test_a_client_may_leave_in_the_very_moment_in_which_a_frame_has_been_sent(steps: int) -> None:
     frames = 0
 
-    async def endless() -> Any:
+    async def endless() -> AsyncGenerator[bytes]:
         nonlocal frames
         while True:
             frames += 1

@@ -13,13 +13,14 @@ from pathlib import Path
 import uvicorn
 
 from ..base.addresses import is_local
+from ..base.networks import public_only
 from ..execution.processor import ProcessorTask
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
 from .connections import BoundedConnection
 from .events import EventHub
-from .policy import ServerPolicy, policy_for, public_only
+from .policy import ServerPolicy, policy_for
 from .requests import Studio
 from .security import token_of_environment, token_of_project
 
