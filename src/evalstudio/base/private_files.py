@@ -13,8 +13,7 @@ _OTHERS = stat.S_IRWXO
 def make_private_folder(folder: Path) -> None:
     """Make a folder that only its owner may enter; one that is there stays as it is."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def open_private(path: Path, flags: int) -> int:
@@ -24,6 +23,11 @@ def open_private(path: Path, flags: int) -> int:
     descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
     keep_private(path)
     return descriptor
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file for its owner alone, where there is none yet, before another program fills it."""
+    os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
 
 
 def keep_private(path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..base.private_files import open_private
+from ..base.private_files import keep_private, open_private
 from .errors import error_response
 from .policy import LARGEST_HEADERS, LARGEST_LOGIN, MOST_HEADERS, ServerPolicy
 from .sessions import EndedSessions, issue, read_session, session_cookie
@@ -209,6 +209,7 @@ def token_of_project(folder: Path) -> tuple[str, bool]:
     """The token in a file only its owner can read; whether it is new comes second."""
     path = folder / "data" / "server.token"
     with suppress(FileNotFoundError):
+        keep_private(path)
         if text := path.read_text().strip():
             return text, False
     token = secrets.token_urlsafe(32)
