@@ -6,8 +6,8 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..base.located import DEEPEST
 from ..project.secrets import MASK, may_hide
 from .errors import error_response
 from .security import largest_body
@@ -27,6 +28,9 @@ log = logging.getLogger("evalstudio")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LONGEST_PATH = 500
+_HOLDERS = (dict, list)
+# How the parser says so, in this version and in others.
+_DEPTH = re.compile("recursion|depth|nest", re.IGNORECASE)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
@@ -140,7 +144,34 @@ class StrictRequest(Request):
     """JSON as the standard has it: no NaN, no halves of characters, no endless nesting."""
 
     async def json(self) -> Any:
-        return orjson.loads(await self.body())
+        body = await self.body()
+        try:
+            value = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            if _DEPTH.search(error.msg):
+                raise _too_deep() from None
+            raise
+        if body.count(b"[") + body.count(b"{") > DEEPEST and type(value) in _HOLDERS and _is_deeper(value):
+            raise _too_deep()
+        return value
+
+
+def _too_deep() -> HTTPException:
+    return HTTPException(422, f"The body is nested more than {DEEPEST} levels deep.")
+
+
+def _is_deeper(value: Any) -> bool:
+    """Whether something is deeper than allowed; looked at level by level, not by recursion."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [item for holder in level for item in _items_in(holder) if type(item) in _HOLDERS]
+        if not level:
+            return False
+    return True
+
+
+def _items_in(holder: Any) -> Iterable[Any]:
+    return cast(dict[str, Any], holder).values() if type(holder) is dict else holder
 
 
 class JsonRoute(APIRoute):
