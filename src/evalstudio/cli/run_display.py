@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .output import print_table, printable
+from .output import open_console, print_table, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -30,9 +30,7 @@ _LONGEST_ARGUMENTS = 2_000
 
 def print_run(run: Run) -> None:
     """Everything there is to know of a run. Verdicts are words; colour only repeats them."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = open_console(highlight=False)
     _print_heading(console, run)
     for turn in run.turns:
         console.print()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
 from .db import place_of
 from .executions import counts_text
 from .options import JsonOption
-from .output import near, plain, print_json, printable
+from .output import near, plain, print_json, say
 from .project import LocalProject, Project, RemoteProject, on_project
 from .runs import when
 
@@ -85,7 +83,7 @@ def _print(status: dict[str, Any]) -> None:
         "Last execution": "none yet" if last is None else _last(Execution.model_validate(last)),
     }
     for name, text in rows.items():
-        typer.echo(f"{name + ':':<16}{printable(text)}")
+        say(f"{name + ':':<16}{text}")
 
 
 def _last(execution: Any) -> str:
