@@ -19,6 +19,7 @@ import orjson
 from pydantic import BaseModel
 
 from .base.differences import Difference, first_difference, same_start, value_text
+from .base.files import open_regular
 from .base.locks import lock, write_all
 from .base.problems import path_text
 from .base.redaction import Redaction
@@ -93,7 +94,7 @@ def key_of(request: Mapping[str, Any]) -> str:
 def read_exchanges(path: Path) -> list[Exchange]:
     """Every exchange in the file. A last line torn by a crash is set aside; a broken one is an error."""
     exchanges: list[Exchange] = []
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -132,6 +133,8 @@ class CassetteFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise CassetteError(f"{path} is not a file; record to one")
         self._file: IO[bytes] = open(path, "a+b", buffering=0)  # noqa: SIM115 - open as long as the cassette
         try:
             if not lock(self._file):

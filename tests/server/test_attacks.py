@@ -12,7 +12,7 @@ import pytest
 from tests.support.api_server import Api, serving
 
 from evalstudio.server.policy import ServerPolicy, UnsafeServer, policy_for
-from evalstudio.server.security import COOKIE, issue
+from evalstudio.server.sessions import COOKIE, issue
 
 TOKEN = "a-token-nobody-guesses-0123456789"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -171,8 +171,10 @@ class TestTheToken:
         assert int(blocked.headers["Retry-After"]) > 0
         bearer = await guarded("GET", "/api/personas", headers={"Authorization": "Bearer guess"})
         assert bearer.status == 429
-        # Whoever has the token is not kept out by those who guess.
-        assert (await guarded("GET", "/api/personas", headers=BEARER)).status == 200
+        # The right token is not told apart from a wrong one; whoever has logged in before is not kept out.
+        assert (await guarded("GET", "/api/personas", headers=BEARER)).status == 429
+        session = {"Cookie": f"{COOKIE}={issue(TOKEN)}"}
+        assert (await guarded("GET", "/api/personas", headers=session)).status == 200
 
 
 class TestListening:

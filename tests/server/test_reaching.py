@@ -12,7 +12,8 @@ from tests.support.agent_server import AgentServer, Answer, says
 from tests.support.api_server import Api, serving
 from tests.support.projects import make_project, scripted
 
-from evalstudio.server.policy import ForbiddenAddress, ServerPolicy, public_only
+from evalstudio.base.networks import ForbiddenAddress, public_only
+from evalstudio.server.policy import ServerPolicy
 
 TOKEN = "a-token-nobody-guesses-0123456789"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -32,6 +33,25 @@ def host_of(header: str) -> str:
         return text[1:].partition("]")[0]
     name = text if text.count(":") > 1 else text.partition(":")[0]
     return name.rstrip(".")
+
+
+_HEADER = re.compile(
+    r"(?:\[(?P<v6>(?=[^\]]*:)[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?)\.?)"
+    r"(?::(?P<port>[0-9]{1,5}))?",
+    re.IGNORECASE | re.ASCII,
+)
+_LARGEST_PORT = 65_535
+
+
+def named_host(header: str) -> str | None:
+    """The host a Host header names, lower case; none where the header is anything but a host and a port."""
+    match = _HEADER.fullmatch(header.strip(" \t"))
+    if match is None or (match["port"] and not 1 <= int(match["port"]) <= _LARGEST_PORT):
+        return None
+    if match["v6"] is None:
+        return match["name"].lower()
+    # However it is written, the same address is the same text.
+    return str(ip_address(match["v6"])) if is_address(match["v6"]) else None
 
 
 def is_address(name: str) -> bool:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from errno import EISDIR
+from io import BufferedReader
 from pathlib import Path
 
 from .located import Located, parse_json, parse_yaml
 from .problems import InvalidInput
 
 MOST_BYTES = 20_000_000
+# Not every system has all of these.
+_NO_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
 def read_mapping(path: Path) -> Located:
@@ -32,13 +38,40 @@ def parse_text(text: str, path: str, *, is_json: bool) -> list[Located]:
     return [parse_json(text, path)] if is_json else parse_yaml(text, path)
 
 
+def open_regular(path: Path) -> BufferedReader:
+    """A file that somebody named, opened for reading, if it is one.
+
+    A pipe or a device would be waited for, or read, for ever. It is opened without waiting and looked at
+    then: looked at first, it could be exchanged in between.
+    """
+    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise InvalidInput.at(path, f"is {_kind_of(mode)}, not a file")
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _kind_of(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """A file as text, if it is not larger than it should be."""
     try:
-        if path.stat().st_size > most:
+        with open_regular(path) as file:
+            content = file.read(most + 1)
+        if len(content) > most:
             message = f"is larger than {most // 1_000_000} MB"
             raise InvalidInput.at(path, message, "keep many cases in a CSV or JSONL file")
-        return path.read_text(encoding="utf-8-sig")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InvalidInput.at(path, "no such file") from None
     except UnicodeDecodeError as error:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import traceback
 from io import TextIOWrapper
+from typing import Any, Protocol, cast, runtime_checkable
+
+import typer
+
+from .output import PlainFormatter, warn
 
 _OUT_OF_REACH = 4
 
@@ -12,6 +19,8 @@ def main() -> None:
     """Run the command line: a mistake of the user is exit code 2, what stayed out of reach exit code 4."""
     from .app import app
 
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(PlainFormatter())
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark, not a traceback.
         if isinstance(stream, TextIOWrapper):
@@ -21,11 +30,19 @@ def main() -> None:
 
         reserve_stdout_for_json()
     try:
-        app()
+        code: object = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except typer.Abort:
+        warn("Aborted.")
+        sys.exit(1)
     except Exception as error:
+        if isinstance(error, UsageMistake):
+            _explain(error)
+            sys.exit(error.exit_code)
         if not _is_for_the_user(error):
-            raise
-        print(f"Error: {error}", file=sys.stderr)
+            warn(traceback.format_exc().rstrip())
+            sys.exit(1)
+        warn(f"Error: {error}")
         sys.exit(_OUT_OF_REACH if _is_out_of_reach(error) else 2)
 
 
@@ -34,6 +51,25 @@ def _is_out_of_reach(error: Exception) -> bool:
     from ..storage.errors import DatabaseReplaced
 
     return isinstance(error, Unavailable | DatabaseReplaced)
+
+
+@runtime_checkable
+class UsageMistake(Protocol):
+    """An option or argument that is wrong, as the library that reads them tells of it."""
+
+    exit_code: int
+
+    def format_message(self) -> str: ...
+
+
+def _explain(error: UsageMistake) -> None:
+    message, context = error.format_message(), cast(Any, getattr(error, "ctx", None))
+    # A group without a command has shown its help, and has no more to say.
+    if not message:
+        return
+    if context is not None:
+        warn(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.")
+    warn(f"Error: {message}")
 
 
 def _is_for_the_user(error: Exception) -> bool:

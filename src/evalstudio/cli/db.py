@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import ConfigOption, JsonOption, YesOption
-from .output import fail, print_json, print_result
+from .output import fail, print_json, print_result, say
 from .project import LocalProject, config_path, confirm, on_local_project, run_async
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def migrate_database(config: ConfigOption = None, as_json: JsonOption = False) -
     if as_json:
         print_json({"before": _schema(done.before), "backup": backup})
     elif done.before.state == "current":
-        typer.echo(f"Nothing to do: the schema is {done.before.wanted} already.")
+        say(f"Nothing to do: the schema is {done.before.wanted} already.")
     else:
-        typer.echo(f"Brought from {done.before.found or 'nothing'} to schema {done.before.wanted}.")
+        say(f"Brought from {done.before.found or 'nothing'} to schema {done.before.wanted}.")
         if backup:
-            typer.echo(f"A copy of what it was: {backup}")
+            say(f"A copy of what it was: {backup}")
 
 
 @app.command("backup")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from .options import JsonOption, YesOption
-from .output import fail, print_json, print_result, print_table, printable, warn
+from .output import fail, print_json, print_result, print_table, say, warn
 from .project import Project, confirm, on_project, parameter, parameters_of, with_parameters
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ async def _print_list(
     if as_json:
         print_json([_json(state.entity(document.key)) for document in documents])
     elif not documents:
-        typer.echo(f'No {kind}s yet. Define some in a file and run "evalstudio apply FILE".')
+        say(f'No {kind}s yet. Define some in a file and run "evalstudio apply FILE".')
     else:
         print_table(f"{kind.title()}s", columns, [row(document.body) for document in documents])
 
@@ -147,7 +147,7 @@ async def _print_one(project: Project, kind: DefinitionKind, name: str, as_json:
     if as_json:
         print_json(_json(state.entity(document.key)))
     else:
-        typer.echo(printable(to_yaml({"kind": kind, **document.shown().body})), nl=False)
+        say(to_yaml({"kind": kind, **document.shown().body}), end="")
 
 
 async def _save(

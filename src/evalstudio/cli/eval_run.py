@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
-from .output import plain, print_json, warn
+from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, project_at, run_async
 
 if TYPE_CHECKING:
@@ -233,12 +233,11 @@ async def follow(
     project: Project, execution: Execution, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
 ) -> Execution:
     """Work on it here, or watch the server do so, until it is over or somebody wants to stop."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ..execution.processor import work_off
 
-    console = Console(stderr=True)
+    console = open_console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:

@@ -9,7 +9,7 @@ import typer
 
 from ..base.text import cut
 from .options import ConfigOption, JsonOption
-from .output import fail, near, print_json, print_table
+from .output import fail, near, open_console, print_json, print_table, say
 from .project import open_registry
 
 if TYPE_CHECKING:
@@ -56,10 +56,9 @@ def show_evaluator(type_name: TypeArgument, config: ConfigOption = None, as_json
 
 
 def _print_description(described: dict[str, Any], example: dict[str, Any] | None) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = open_console(highlight=False)
     console.print(Text.assemble((described["type"], "bold"), f"  {described['label']}"))
     gate = (
         f"{described['gate']} unless its config says otherwise"
@@ -77,7 +76,7 @@ def _print_description(described: dict[str, Any], example: dict[str, Any] | None
         closed = schema.get("additionalProperties") is False
         console.print("It takes no config.\n" if closed else "It has no described config.\n")
     if example is not None:
-        typer.echo("An entry of a scenario's evaluators:\n")
+        say("An entry of a scenario's evaluators:\n")
         print_json(example)
 
 
@@ -174,7 +173,7 @@ def list_plugins(config: ConfigOption = None, as_json: JsonOption = False) -> No
     if as_json:
         print_json([plugin.to_json() for plugin in loaded])
     elif not loaded:
-        typer.echo('No plugins. List paths, modules or packages under "plugins" in evalstudio.config.json.')
+        say('No plugins. List paths, modules or packages under "plugins" in evalstudio.config.json.')
     else:
         rows = [
             (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import ConfigOption, JsonOption, YesOption
-from .output import fail, print_json, print_result, printable, warn, write_files
+from .output import fail, open_console, print_json, print_result, printable, say, warn, write_files
 from .project import LocalProject, Project, confirm, on_local_project, on_project, open_registry
 
 if TYPE_CHECKING:
@@ -51,10 +51,9 @@ async def apply(
 
 
 def print_plan(changes: Sequence[DefinitionChange]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console(highlight=False, soft_wrap=True)
     for change in changes:
         console.print(Text(printable(str(change)), _COLOURS[change.sign]))
 
@@ -63,12 +62,12 @@ def print_outcome(changes: Sequence[DefinitionChange], *, applied: bool, as_json
     if as_json:
         print_json({"applied": applied, "changes": [change.to_json() for change in changes]})
     elif not changes:
-        typer.echo("Nothing to change.")
+        say("Nothing to change.")
     else:
         words = _DONE if applied else _PLANNED
         counts = {sign: sum(1 for change in changes if change.sign == sign) for sign in words}
         summary = ", ".join(f"{count} {words[sign]}" for sign, count in counts.items() if count)
-        typer.echo(f"{summary}." if applied else f"{summary}; nothing was changed.")
+        say(f"{summary}." if applied else f"{summary}; nothing was changed.")
 
 
 @on_project
@@ -97,7 +96,7 @@ async def export(
         print_json(in_one(documents))
     else:
         text = to_text(in_one(documents), "yaml") if documents else "# nothing is defined yet\n"
-        typer.echo(text, nl=False)
+        say(text, end="")
 
 
 def _write(folder: Path, documents: list[Document], form: Format, as_json: bool) -> None:

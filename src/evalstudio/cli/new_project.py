@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .options import JsonOption
-from .output import fail, print_json, write_files
+from .output import fail, print_json, say, write_files
 from .project import local_project_at, run_async
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -71,15 +71,15 @@ async def _apply(folder: Path) -> None:
 
 
 def _print_next(folder: Path, files: dict[Path, str]) -> None:
-    typer.echo(f"A new project in {folder.resolve()}:\n")
+    say(f"A new project in {folder.resolve()}:\n")
     for path in files:
-        typer.echo(f"  {path}")
+        say(f"  {path}")
     if not any(path.name == ".gitignore" for path in files):
-        typer.echo("\nThere is a .gitignore already; add data/ to it.")
+        say("\nThere is a .gitignore already; add data/ to it.")
     here = folder.resolve() == Path.cwd()
-    typer.echo("\nTry it:" + ("" if here else f"\n  cd {folder}"))
-    typer.echo("  evalstudio eval run")
-    typer.echo("\nThen put a call to your agent into plugins/agent.py, and what it must do into evals/.")
+    say("\nTry it:" + ("" if here else f"\n  cd {folder}"))
+    say("  evalstudio eval run")
+    say("\nThen put a call to your agent into plugins/agent.py, and what it must do into evals/.")
 
 
 def demo(
@@ -94,9 +94,9 @@ def demo(
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(_TEMPLATES / "demo", place, dirs_exist_ok=True, ignore=ignore)
     count = len(list((place / "evals").iterdir()))
-    typer.echo(f"A booking agent with {count} file of scenarios, in {place}\n")
+    say(f"A booking agent with {count} file of scenarios, in {place}\n")
     run_async(_run(place))
-    typer.echo(
+    say(
         "\nOne scenario fails, and rightly so: the agent says that the booking is cancelled, but its book "
         "says it is not."
         "\nWhat to try next:"

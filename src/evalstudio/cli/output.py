@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # In a narrow terminal the columns in the middle are kept narrow, for the sake of the last.
 _NARROW = 10
 _LONGEST_WORD = 20
+# Control characters that JSON may hold as they are, and those that turn the direction of a line.
+_STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def say(text: str = "", *, end: str = "\n") -> None:
+    """Print a text for people, without what would steer their terminal."""
+    typer.echo(printable(text) + end, nl=False)
 
 
 _json_output: BinaryIO | None = None
@@ -30,12 +42,17 @@ def print_json(value: Any) -> None:
     """JSON as it is: never wrapped, never coloured."""
     import orjson
 
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str)
+    text = escaped_json(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
     if _json_output is None:
         typer.echo(text)
     else:
-        _json_output.write(text + b"\n")
+        _json_output.write(text.encode() + b"\n")
         _json_output.flush()
+
+
+def escaped_json(text: bytes) -> str:
+    """The same JSON with what may steer a terminal written as escapes."""
+    return _STEERING.sub(lambda character: f"\\u{ord(character[0]):04x}", text.decode())
 
 
 def plain(entity: Any) -> dict[str, Any]:
@@ -45,17 +62,16 @@ def plain(entity: Any) -> dict[str, Any]:
 
 def print_result(as_json: bool, value: Any, text: str) -> None:
     """The value for programs, or the text for people."""
-    print_json(value) if as_json else typer.echo(printable(text))
+    print_json(value) if as_json else say(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table that fits the terminal. The first column is kept whole, the last is the widest to wrap in."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = open_console()
     cells = list(rows)
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     table.padding = (0, 1, 0, 0)
@@ -67,7 +83,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         most = max(_NARROW, *(_longest_word(row[place]) for row in cells)) if narrow else None
         table.add_column(column, no_wrap=whole, overflow="fold", max_width=most)
     for row in cells:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(cell) for cell in row))
     console.print(table)
     console.print()
 
@@ -98,11 +114,31 @@ def write_files(files: Mapping[Path, str]) -> None:
         raise fail(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
+def open_console(**options: Any) -> Console:
+    """A console that shows styles of ours and no escapes of others, whatever is printed to it."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class PlainConsole(Console):
+        def render(self, *arguments: Any, **more: Any) -> Iterator[Segment]:
+            for segment in super().render(*arguments, **more):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    return PlainConsole(**options)
+
+
+class PlainFormatter(logging.Formatter):
+    """Lines of the log, which may quote anything."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def warn(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 def fail(message: str) -> typer.Exit:
     """Say what is wrong and leave with exit code 2: ``raise fail(...)``."""
-    print(f"Error: {message}", file=sys.stderr)
+    warn(f"Error: {message}")
     return typer.Exit(2)

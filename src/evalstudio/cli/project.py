@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import typer
 
 from .options import ConfigOption, ServerOption
-from .output import fail
+from .output import fail, printable
 
 if TYPE_CHECKING:
     from ..base.located import Located
@@ -135,7 +135,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise fail(f"{question} Nobody can answer here; add --yes.")
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(printable(question), abort=True, err=True)
 
 
 class Project(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..base.text import percent
-from .output import print_table, printable
+from .output import open_console, print_table, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,12 +33,11 @@ _LONGEST_ARGUMENTS = 2_000
 def print_run(run: Run, *, debug: bool = False) -> None:
     """Everything there is to know of a run. Verdicts are words; colour only repeats them.
 
-    With ``debug`` also the tracebacks of errors, and what agents and evaluators printed.
+    With ``debug`` also the tracebacks of errors.
     """
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = open_console(highlight=False)
     _print_heading(console, run)
     for turn in run.turns:
         console.print()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from .options import ConcurrencyOption, JsonOption, YesOption
-from .output import fail, plain, print_json, print_result, print_table, warn
+from .output import fail, plain, print_json, print_result, print_table, say, warn
 from .project import Project, confirm, on_project
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def print_page(
     if as_json:
         print_json({"items": [plain(item) for item in page.items], "cursor": page.cursor})
     elif not page.items:
-        typer.echo(nothing)
+        say(nothing)
     else:
         print_table(title, columns, map(row, page.items))
         if page.cursor is not None:

@@ -10,7 +10,7 @@ import typer
 
 from .definitions import FieldOption, definition_app, joined, settings_of
 from .options import JsonOption
-from .output import fail, print_result
+from .output import escaped_json, fail, print_result, say
 from .project import LocalProject, Project, on_local_project, on_project
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ async def export_scenarios(
     scenarios = [body for body in bodies if set(tag or ()) <= set(body.get("tags", ()))]
     text = b"".join(orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE) for body in scenarios)
     if str(file) == "-":
-        typer.echo(text, nl=False)
+        say(escaped_json(text), end="")
         return
     try:
         file.write_bytes(text)

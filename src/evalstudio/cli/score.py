@@ -9,7 +9,7 @@ import typer
 
 from ..base.text import percent
 from .options import JsonOption
-from .output import fail, print_json, print_table, printable, warn
+from .output import fail, open_console, print_json, print_table, say, warn
 
 if TYPE_CHECKING:
     from ..scoring.job import ScoringJob
@@ -125,12 +125,11 @@ def _share(text: str) -> float:
 
 
 def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ..scoring.job import score_dataset
 
-    console = Console(stderr=True)
+    console = open_console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
@@ -151,22 +150,20 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     overall = "no overall score" if summary.overall.mean is None else f"overall {summary.overall.mean:.3f}"
     outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
     counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
-    typer.echo(f"{summary.records:,} records: {overall} ({counts})")
+    say(f"{summary.records:,} records: {overall} ({counts})")
     if summary.resumed:
-        typer.echo(f"{summary.resumed:,} of them were scored before this run")
+        say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
-        typer.echo(f"{summary.unsampled:,} records are not in the sample")
+        say(f"{summary.unsampled:,} records are not in the sample")
     if summary.bad:
-        typer.echo(f"{summary.bad:,} unreadable records were left out")
+        say(f"{summary.bad:,} unreadable records were left out")
     if summary.duplicates.count:
         examples = ", ".join(summary.duplicates.examples)
-        typer.echo(
-            printable(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
-        )
+        say(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
     if summary.retries:
-        typer.echo(f"models were asked again {summary.retries:,} times")
+        say(f"models were asked again {summary.retries:,} times")
     for message, count in sorted(summary.errors.items(), key=lambda item: -item[1])[:5]:
-        typer.echo(f"  {count:,} × {message}")
+        say(f"  {count:,} × {message}")
 
 
 def _print_evaluators(summary: DatasetSummary) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import ConcurrencyOption, ConfigOption
-from .output import fail, warn
+from .output import PlainFormatter, fail, warn
 from .project import local_project_at, run_async
 
 
@@ -41,7 +41,7 @@ def serve(
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger("evalstudio")
     root.addHandler(handler)
     root.setLevel(logging.INFO)

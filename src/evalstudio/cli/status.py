@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
 from .db import place_of
 from .executions import counts_text
 from .options import JsonOption
-from .output import near, plain, print_json, printable
+from .output import near, plain, print_json, say
 from .project import LocalProject, Project, RemoteProject, on_project
 from .runs import when
 
@@ -87,7 +85,7 @@ def _print(status: dict[str, Any]) -> None:
         "Last execution": "none yet" if last is None else _last(Execution.model_validate(last)),
     }
     for name, text in rows.items():
-        typer.echo(f"{name + ':':<16}{printable(text)}")
+        say(f"{name + ':':<16}{text}")
     _print_refused(status["refused"])
 
 
@@ -95,11 +93,9 @@ def _print_refused(refused: list[dict[str, Any]]) -> None:
     """What must be changed before it can run again."""
     if not refused:
         return
-    typer.echo(
-        f"Refused:        {len(refused)} of them cannot be run as they are; change them and save again:"
-    )
+    say(f"Refused:        {len(refused)} of them cannot be run as they are; change them and save again:")
     for problem in (problem for one in refused for problem in one["problems"]):
-        typer.echo(printable(f"  {problem}"))
+        say(f"  {problem}")
 
 
 def _last(execution: Any) -> str:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 
+from ..base.networks import AddressCheck, no_metadata
 from ..version import __version__
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
-
-AddressCheck = Callable[[str], None]
 
 _CONNECTIONS = 200
 _LARGEST_ANSWER = 10_000_000
@@ -117,12 +116,13 @@ class HttpPool:
     """The clients of all sessions. Close it in the loop it was used in, or use it with ``async with``.
 
     ``address_check`` sees every IP address just before a connection to it is opened, after name resolution
-    and for literal addresses alike; what it raises ends the call.
+    and for literal addresses alike; what it raises ends the call. Without one, the addresses under which
+    clouds hand out the keys of a machine are refused.
     """
 
     def __init__(self, *, limit: int = _CONNECTIONS, address_check: AddressCheck | None = None) -> None:
         self._limit = limit
-        self._check = address_check
+        self._check = address_check or no_metadata()
         self._clients: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
     async def __aenter__(self) -> HttpPool:
@@ -151,7 +151,7 @@ class HttpPool:
             connector=_Connector(
                 limit=self._limit,
                 keepalive_timeout=_IDLE_SECONDS,
-                socket_factory=_checked(self._check) if self._check else None,
+                socket_factory=_checked(self._check),
             ),
             cookie_jar=DummyCookieJar(),
             trust_env=False,

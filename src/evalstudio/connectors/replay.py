@@ -13,6 +13,7 @@ import orjson
 from pydantic import Field
 
 from ..base.concurrency import blocking
+from ..base.files import open_regular
 from ..base.paths import fields_of, items_of
 from ..base.text import cut
 from ..configs import StrictConfig
@@ -181,7 +182,7 @@ class Recording:
 @lru_cache(maxsize=8)
 def _read_lines(path: Path, _changed: int, _size: int, name: str) -> Recording:
     recording = Recording()
-    with path.open("rb") as lines:
+    with open_regular(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 _add_line(recording, line, f"{name}:{number}")

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.console import routed_output
+from ..base.networks import AddressCheck, no_metadata
 from ..cassettes import Cassette
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
-from ..connectors.http_pool import AddressCheck, HttpPool
+from ..connectors.http_pool import HttpPool
 from ..connectors.session import close_connectors
 from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
 from ..llm.cache import AnswerCache
@@ -111,7 +112,7 @@ async def open_workspace(
         if config.llm_settings is not None:
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
             llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
-        http = HttpPool(address_check=address_check)
+        http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(http.close)
         stack.push_async_callback(close_connectors, registry.connectors())
         box = SecretBox(folder / "data" / "secret.key")

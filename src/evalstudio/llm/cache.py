@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from ..base.addresses import shown_address
 from ..base.concurrency import blocking
 from ..base.paths import fields_of
+from ..base.private_files import make_private_folder, open_private
 from ..base.redaction import Redaction
 from ..cassettes import Cassette, key_of
 from ..evaluators.builtin.prompts import MARK
@@ -52,7 +53,8 @@ class AnswerCache:
         self._lock = threading.Lock()
         self._warned = False
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self.folder.parent)
+            make_private_folder(self.folder)
         except OSError as error:
             raise ValueError(f"{self.folder}: no answers can be kept there ({error.strerror})") from None
 
@@ -96,7 +98,8 @@ class AnswerCache:
         part = path.with_name(f".{uuid4().hex}.part")
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            part.write_bytes(data)
+            with open(open_private(part, os.O_WRONLY | os.O_CREAT), "wb") as file:
+                file.write(data)
             part.replace(path)
         except OSError as error:
             with suppress(OSError):

@@ -228,7 +228,7 @@ def _find_path(name: str, path: Path) -> PluginSource:
         )
     if path.is_dir() and not (path / "__init__.py").is_file():
         raise PluginError(f'Plugin "{name}" is a folder without an __init__.py: {path}. Name a file in it.')
-    if path.is_file() and path.suffix != ".py":
+    if not path.is_dir() and (path.suffix != ".py" or not path.is_file()):
         raise PluginError(f'Plugin "{name}" is not a Python file: {path}.')
     return PluginSource(name, ("path", str(path)), (partial(import_path, path),))
 

@@ -27,6 +27,7 @@ def _network(value: str) -> str:
 
 
 Network = Annotated[str, AfterValidator(_network)]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class StorageSettings(StrictConfig):
@@ -82,6 +83,14 @@ class ProjectConfig(StrictConfig):
     )
     allowed_addresses: list[Network] = Field(
         default=[], description="Private addresses agents may have although the server needs a token"
+    )
+    allowed_variables: list[VariableName] = Field(
+        default=[],
+        description="Environment variables that definitions from the API or from other folders may refer to",
+    )
+    trusted_proxies: list[Network] = Field(
+        default=[],
+        description="Addresses of the proxies in front of the server, whose word on the caller counts",
     )
     defaults: Defaults = Defaults()
 

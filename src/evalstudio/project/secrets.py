@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ..base.addresses import origin
 from ..base.paths import texts_in
+from ..base.private_files import keep_private, open_private
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
 from ..base.redaction import SECRET_HEADER as _HEADER
 from ..base.redaction import SECRET_SETTING as _SETTING
@@ -200,10 +201,10 @@ def refuse_sealed(body: Mapping[str, Any]) -> None:
 def _key_in(path: Path) -> bytes:
     """The key in a file only its owner can read; made whole or not at all."""
     with suppress(FileNotFoundError):
+        keep_private(path)
         return path.read_bytes().strip()
-    path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    with open(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+    with open(open_private(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
         file.write(urlsafe_b64encode(os.urandom(32)))
         file.flush()
         os.fsync(file.fileno())

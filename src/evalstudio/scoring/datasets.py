@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import orjson
 
 from ..base.extras import needs_extra
+from ..base.files import open_regular
 
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 16 << 20
@@ -27,6 +29,9 @@ class BadRecord(ValueError):
 
     def __reduce__(self) -> tuple[type[BadRecord], tuple[str, int, str]]:
         return BadRecord, (self.path, self.line, self.message)
+
+
+STANDARD_INPUT = Path("/dev/stdin")
 
 
 class DatasetError(ValueError):
@@ -52,8 +57,16 @@ def check_readable(path: Path) -> None:
         raise DatasetError(f"{path}: cannot be read: no permission")
     if path.is_dir():
         raise DatasetError(f"{path}: is a folder; name a .jsonl, .csv, .tsv or .parquet file")
+    if not path.is_file() and path != STANDARD_INPUT:
+        hint = f"save what it gives to a file first, or name {STANDARD_INPUT}"
+        raise DatasetError(f"{path}: is a pipe or a device, not a file; {hint}")
     if size == 0 and path.is_file():
         raise DatasetError(f"{path}:1: is empty; a dataset needs at least one record")
+
+
+def _opened(path: Path) -> BufferedReader:
+    """The dataset itself; a pipe only where the caller has opened it for us."""
+    return open(path, "rb") if path == STANDARD_INPUT else open_regular(path)
 
 
 def share_of(file: BinaryIO, size: int) -> float:
@@ -120,7 +133,7 @@ def read_chunks(
 def _json_lines(path: Path, chunk_bytes: int) -> Iterator[Chunk]:
     number, rest, bad = 1, b"", list[BadRecord]()
     size = path.stat().st_size
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         if file.peek(3).startswith(_BOM):
             file.read(3)
         while block := file.read(chunk_bytes):
@@ -192,7 +205,7 @@ def csv_rows(path: Path, response_column: str = "response") -> Iterator[Row]:
     csv.field_size_limit(LONGEST_LINE)
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     size = path.stat().st_size
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         lines = _Lines(file, path)
         reader = csv.reader(lines, dialect=dialect, strict=True)
         header = _header(path, reader)

@@ -16,7 +16,8 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .routes import definitions, evaluations, events, runs, statistics, system
-from .security import Guard
+from .security import AccessControl, Guard
+from .sessions import EndedSessions
 from .static import Site
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def create_app(
 ) -> FastAPI:
     """The app for an open project. Without one it can only describe itself."""
     settled = policy or (studio.policy if studio else ServerPolicy())
+    ended = EndedSessions(studio.workspace.folder / "data" / "sessions.ended") if studio else None
+    access = AccessControl(settled.token, ended)
     app = FastAPI(
         title="EvalStudio",
         version=__version__,
@@ -57,12 +60,13 @@ def create_app(
         lifespan=_lifespan,
         middleware=[
             Middleware(ResponseHeaders),
-            Middleware(Guard, policy=settled),
+            Middleware(Guard, policy=settled, access=access),
             Middleware(Compression, minimum_size=2000, compresslevel=4),
             Middleware(BoundedBody, most=settled.largest_body),
         ],
     )
     app.state.studio = studio
+    app.state.access = access
     errors.install(app)
     for router in _ROUTERS:
         app.include_router(router, prefix="/api", responses=errors.refusals(*errors.EVERYWHERE))

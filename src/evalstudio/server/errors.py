@@ -83,9 +83,9 @@ class ErrorAnswer(BaseModel):
 class ApiError(Exception):
     """An error with its status, raised by routes."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.headers = status, headers or {}
 
 
 def error_body(status: int, message: str, details: Sequence[Problem] = ()) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def install(app: FastAPI) -> None:
 async def _answer(request: Request, error: Exception) -> JSONResponse:
     match error:
         case ApiError():
-            return error_response(error.status, str(error))
+            return error_response(error.status, str(error), headers=error.headers)
         case InvalidInput():
             return _invalid(error.problems)
         case RequestValidationError():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -90,16 +90,17 @@ class EventHub:
     def listeners(self) -> int:
         return len(self._listeners)
 
-    async def listen(self, after: int | None, filters: EventFilter) -> AsyncIterator[bytes]:
+    async def listen(self, after: int | None, filters: EventFilter) -> AsyncGenerator[bytes]:
         """Frames of events after an id, or from now on; heartbeats while nothing happens."""
         newest = await self._store.last_event_id()
         if after is None or after > newest:
             # An id from the future belongs to another database.
             after = newest
         else:
-            async for number, frame in self._stored(after, filters):
-                after = number
-                yield frame
+            async with aclosing(self._stored(after, filters)) as stored:
+                async for number, frame in stored:
+                    after = number
+                    yield frame
         if self._closed:
             raise StorageError("The server is stopping.")
         if self._reader is None or self._reader.done():
@@ -109,11 +110,13 @@ class EventHub:
         self._listeners.add(listener)
         try:
             # Events between the last page and this moment; later ones are in the queue.
-            async for number, frame in self._stored(after, filters, until=self._position):
-                after = number
-                yield frame
-            async for frame in _frames(listener, after):
-                yield frame
+            async with aclosing(self._stored(after, filters, until=self._position)) as stored:
+                async for number, frame in stored:
+                    after = number
+                    yield frame
+            async with aclosing(_frames(listener, after)) as frames:
+                async for frame in frames:
+                    yield frame
         finally:
             self._listeners.discard(listener)
 
@@ -128,7 +131,7 @@ class EventHub:
 
     async def _stored(
         self, after: int, filters: EventFilter, until: int | None = None
-    ) -> AsyncIterator[Frame]:
+    ) -> AsyncGenerator[Frame]:
         """Frames of what the database holds after an id, up to another one."""
         while until is None or after < until:
             async with self._catching_up:
@@ -160,11 +163,13 @@ class EventHub:
                     listener.offer(event, frame)
 
 
-async def _frames(listener: Listener, after: int) -> AsyncIterator[bytes]:
+async def _frames(listener: Listener, after: int) -> AsyncGenerator[bytes]:
     while True:
         item: Frame | None = (0, HEARTBEAT)
+        # Not wait_for: it drops a cancellation that comes together with an event.
         with suppress(TimeoutError):
-            item = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_SECONDS)
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                item = await listener.queue.get()
         if item is None:
             return
         if item[0] == 0 or item[0] > after:
@@ -184,10 +189,11 @@ class EventStream(Response):
     media_type = "text/event-stream"
     charset = "utf-8"
 
-    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+    def __init__(self, frames: AsyncGenerator[bytes]) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._frames = frames
+        self._left = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(send))
@@ -195,6 +201,7 @@ class EventStream(Response):
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._left = True
             for task in (sending, leaving):
                 task.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
@@ -204,9 +211,14 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": _RETRY, "more_body": True})
         # A client that reads nothing for this long is dropped; it resumes from the last id it saw.
         with suppress(TimeoutError, OSError):
-            async for frame in self._frames:
-                message = {"type": "http.response.body", "body": frame, "more_body": True}
-                await asyncio.wait_for(send(message), SLOWEST_SECONDS)
+            async with aclosing(self._frames) as frames:
+                async for frame in frames:
+                    message = {"type": "http.response.body", "body": frame, "more_body": True}
+                    async with asyncio.timeout(SLOWEST_SECONDS):
+                        await send(message)
+                    # Whatever took a cancellation for its own, nothing is sent to a client that has left.
+                    if self._left:
+                        return
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

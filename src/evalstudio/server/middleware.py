@@ -1,4 +1,4 @@
-"""Around every request: bounds on headers and bodies, a request id, safe headers, the access log."""
+"""Around every request: bounds on bodies, a request id, safe headers, the access log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
@@ -17,17 +17,20 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ..base.located import DEEPEST
 from ..project.secrets import MASK, may_hide
-from .errors import error_body, error_response
-from .policy import LARGEST_HEADERS
+from .errors import error_response
+from .security import largest_body
 
 access = logging.getLogger("evalstudio.access")
 log = logging.getLogger("evalstudio")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LONGEST_PATH = 500
+_HOLDERS = (dict, list)
+# How the parser says so, in this version and in others.
+_DEPTH = re.compile("recursion|depth|nest", re.IGNORECASE)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
@@ -124,14 +127,14 @@ class BoundedBody:
         self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        read = 0
+        read, most = 0, largest_body(scope.get("path", ""), self._most)
 
         async def bounded() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._most:
-                raise HTTPException(413, f"The body is larger than {self._most:,} bytes.")
+            if read > most:
+                raise HTTPException(413, f"The body is larger than {most:,} bytes.")
             return message
 
         await self._app(scope, bounded if scope["type"] == "http" else receive, send)
@@ -141,7 +144,34 @@ class StrictRequest(Request):
     """JSON as the standard has it: no NaN, no halves of characters, no endless nesting."""
 
     async def json(self) -> Any:
-        return orjson.loads(await self.body())
+        body = await self.body()
+        try:
+            value = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            if _DEPTH.search(error.msg):
+                raise _too_deep() from None
+            raise
+        if body.count(b"[") + body.count(b"{") > DEEPEST and type(value) in _HOLDERS and _is_deeper(value):
+            raise _too_deep()
+        return value
+
+
+def _too_deep() -> HTTPException:
+    return HTTPException(422, f"The body is nested more than {DEEPEST} levels deep.")
+
+
+def _is_deeper(value: Any) -> bool:
+    """Whether something is deeper than allowed; looked at level by level, not by recursion."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [item for holder in level for item in _items_in(holder) if type(item) in _HOLDERS]
+        if not level:
+            return False
+    return True
+
+
+def _items_in(holder: Any) -> Iterable[Any]:
+    return cast(dict[str, Any], holder).values() if type(holder) is dict else holder
 
 
 class JsonRoute(APIRoute):
@@ -154,32 +184,3 @@ class JsonRoute(APIRoute):
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
-
-
-_SLACK = 65_536
-
-
-class BoundedHeaders(HttpToolsProtocol):
-    """Closes a connection whose headers never end; those merely too large get a proper answer later."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._unfinished = 0
-
-    def data_received(self, data: bytes) -> None:
-        self._unfinished += len(data)
-        super().data_received(data)
-        if self._unfinished > LARGEST_HEADERS + _SLACK and not self.transport.is_closing():
-            body = orjson.dumps(error_body(431, f"The headers are larger than {LARGEST_HEADERS:,} bytes."))
-            head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
-            size = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
-            self.transport.write(head + size + body)
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        self._unfinished = -(2**62)
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._unfinished = 0
-        super().on_message_complete()

@@ -15,6 +15,7 @@ from ..execution.definitions import DefinitionService
 from ..storage.contract import IdempotencyKey
 from .errors import ApiError
 from .policy import ServerPolicy
+from .security import AccessControl
 
 if TYPE_CHECKING:
     from ..execution.processor import ProcessorTask
@@ -46,6 +47,13 @@ async def _studio(request: Request) -> Studio:
 
 
 StudioDep = Annotated[Studio, Depends(_studio)]
+
+
+async def _access(request: Request) -> AccessControl:
+    return cast(AccessControl, request.app.state.access)
+
+
+AccessDep = Annotated[AccessControl, Depends(_access)]
 
 
 class Paging(TypedDict):

@@ -1,6 +1,7 @@
 """Which requests are refused before any route sees them, and the token and cookie that open the others.
 
-The decision is one pure function of the request and the policy; the middleware is a thin shell around it.
+What a request looks like is judged by one pure function; who sent it by ``AccessControl``, which remembers
+who guessed and who logged out. The middleware is a thin shell around both.
 """
 
 from __future__ import annotations
@@ -8,25 +9,23 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..base.private_files import keep_private, open_private
 from .errors import error_response
-from .policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy
+from .policy import LARGEST_HEADERS, LARGEST_LOGIN, MOST_HEADERS, ServerPolicy
+from .sessions import EndedSessions, issue, read_session, session_cookie
+from .throttle import TokenThrottle, TooManyTokens, caller_of
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Answered without a token: they reveal nothing about the project.
-OPEN_PATHS = frozenset({"/api/health", "/api/ready", "/api/session"})
-_WRONG_TOKENS = 10
-_WRONG_SECONDS = 60.0
-_MOST_CALLERS = 10_000
+SESSION_PATH = "/api/session"
+OPEN_PATHS = frozenset({"/api/health", "/api/ready", SESSION_PATH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class RequestFacts:
 
     @property
     def is_login(self) -> bool:
-        return self.path == "/api/session" and self.method == "POST"
+        return self.path == SESSION_PATH and self.method == "POST"
 
     @property
     def has_body(self) -> bool:
@@ -81,7 +80,7 @@ def refuse(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
     if len(facts.hosts) != 1 or not policy.allows_host(facts.hosts[0]):
         message = "This host name is not one of this server's. Add it to allowedHosts in the config file."
         return Refusal(403, message)
-    return _cross_site(facts) or _too_large(facts, policy) or _not_json(facts) or _no_token(facts, policy)
+    return _cross_site(facts) or _too_large(facts, policy) or _not_json(facts)
 
 
 def _cross_site(facts: RequestFacts) -> Refusal | None:
@@ -103,10 +102,15 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 def _too_large(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
-    length = facts.headers.get("content-length", "0")
-    if length.isdecimal() and int(length[:20]) > policy.largest_body:
-        return Refusal(413, f"The body is larger than {policy.largest_body:,} bytes.")
+    length, most = facts.headers.get("content-length", "0"), largest_body(facts.path, policy.largest_body)
+    if length.isdecimal() and int(length[:20]) > most:
+        return Refusal(413, f"The body is larger than {most:,} bytes.")
     return None
+
+
+def largest_body(path: str, most: int) -> int:
+    """How large a body may be: whoever logs in sends a token and nothing else."""
+    return min(most, LARGEST_LOGIN) if path == SESSION_PATH else most
 
 
 def _not_json(facts: RequestFacts) -> Refusal | None:
@@ -116,120 +120,85 @@ def _not_json(facts: RequestFacts) -> Refusal | None:
     return None
 
 
-def _no_token(facts: RequestFacts, policy: ServerPolicy) -> Refusal | None:
-    if policy.token is None or not facts.is_api or facts.path in OPEN_PATHS:
-        return None
-    if shows_token(policy.token, facts.headers.get("authorization"), session_cookie(facts.headers)):
-        return None
-    message = "A token is needed: send it as Authorization: Bearer …, or log in."
-    return Refusal(401, message, {"WWW-Authenticate": 'Bearer realm="evalstudio"'})
+class AccessControl:
+    """Who may call: whoever has a session, or presents the token and has not guessed too often."""
 
+    def __init__(self, token: str | None, ended: EndedSessions | None = None) -> None:
+        self.token = token
+        self._ended = ended if ended is not None else EndedSessions()
+        self._throttle = TokenThrottle()
 
-def session_cookie(headers: Mapping[str, str]) -> str | None:
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return cookie.value if cookie else None
+    def has_session(self, cookie: str | None) -> bool:
+        session = read_session(self.token, cookie) if self.token is not None else None
+        return session is not None and session not in self._ended
 
+    def log_in(self, address: str, text: str) -> str | None:
+        """A new session for whoever knows the token."""
+        return issue(self.token) if self.token is not None and self.is_token(address, text) else None
 
-class TokenThrottle:
-    """Counts wrong tokens per caller, so that nobody can go on guessing."""
+    def log_out(self, cookie: str | None) -> None:
+        session = read_session(self.token, cookie) if self.token is not None else None
+        if session is not None and session not in self._ended:
+            self._ended.add(session)
 
-    def __init__(self) -> None:
-        self._seen: dict[str, list[float]] = {}
+    def is_token(self, address: str, text: str) -> bool:
+        """Compare a presented token, which counts first; raises ``TooManyTokens``."""
+        caller = caller_of(address)
+        self._throttle.add(caller)
+        if self.token is None or not hmac.compare_digest(self.token.encode(), text.encode()):
+            return False
+        self._throttle.was_right(caller)
+        return True
 
-    def must_wait(self, caller: str) -> float | None:
-        now = time.monotonic()
-        recent = [moment for moment in self._seen.get(caller, ()) if moment > now - _WRONG_SECONDS]
-        if len(recent) < _WRONG_TOKENS:
+    def refuse(self, facts: RequestFacts, address: str) -> Refusal | None:
+        """Why this request is refused, or nothing. What logging in presents is compared by its route."""
+        if self.token is None or not facts.is_api:
             return None
-        return _WRONG_SECONDS - (now - recent[-_WRONG_TOKENS])
+        if facts.is_login and (wait := self._throttle.must_wait(caller_of(address))) is not None:
+            raise TooManyTokens(wait)
+        if facts.path in OPEN_PATHS or self.is_known(facts, address):
+            return None
+        message = "A token is needed: send it as Authorization: Bearer …, or log in."
+        return Refusal(401, message, {"WWW-Authenticate": 'Bearer realm="evalstudio"'})
 
-    def add(self, caller: str) -> None:
-        if caller not in self._seen and len(self._seen) >= _MOST_CALLERS:
-            self._seen.pop(next(iter(self._seen)))
-        self._seen[caller] = [*self._seen.get(caller, [])[-_WRONG_TOKENS:], time.monotonic()]
+    def is_known(self, facts: RequestFacts, address: str) -> bool:
+        """Whether a request comes with a session or the token; raises ``TooManyTokens``.
+
+        With a session no token is looked at, so that nobody who guesses can lock out whoever has logged in.
+        """
+        if self.token is None or self.has_session(session_cookie(facts.headers)):
+            return True
+        scheme, _, credentials = facts.headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self.is_token(address, credentials.strip())
 
 
 class Guard:
     """The middleware: refuses what must be refused and lets the rest through."""
 
-    def __init__(self, app: ASGIApp, policy: ServerPolicy) -> None:
-        self._app, self._policy = app, policy
-        self._wrong = TokenThrottle()
+    def __init__(self, app: ASGIApp, policy: ServerPolicy, access: AccessControl) -> None:
+        self._app, self._policy, self._access = app, policy, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        facts = facts_of_request(scope)
-        refusal = refuse(facts, self._policy) or self._too_often(facts, scope)
+        refusal = self._refuse(facts_of_request(scope), address_of(scope))
         if refusal is None:
-            await self._app(scope, receive, self._watched(facts, scope, send))
+            await self._app(scope, receive, send)
             return
-        if refusal.status == 401 and "authorization" in facts.headers:
-            refusal = self._too_often(facts, scope, force=True) or refusal
-            self._wrong.add(_caller(scope))
         await error_response(refusal.status, refusal.message, headers=refusal.headers)(scope, receive, send)
 
-    def _too_often(self, facts: RequestFacts, scope: Scope, *, force: bool = False) -> Refusal | None:
-        if self._policy.token is None or not (facts.is_login or force):
-            return None
-        if (wait := self._wrong.must_wait(_caller(scope))) is None:
-            return None
-        return Refusal(429, "Too many wrong tokens; wait a while.", {"Retry-After": str(int(wait) + 1)})
-
-    def _watched(self, facts: RequestFacts, scope: Scope, send: Send) -> Send:
-        """Logging in with a wrong token is only known from the answer."""
-        if not facts.is_login:
-            return send
-
-        async def watched(message: Mapping[str, object]) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                self._wrong.add(_caller(scope))
-            await send(dict(message))
-
-        return watched
+    def _refuse(self, facts: RequestFacts, address: str) -> Refusal | None:
+        try:
+            return refuse(facts, self._policy) or self._access.refuse(facts, address)
+        except TooManyTokens as error:
+            return Refusal(429, str(error), error.headers)
 
 
-def _caller(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
     client = scope.get("client")
     return str(client[0]) if client else ""
-
-
-COOKIE = "evalstudio_session"
-LIFETIME = 7 * 24 * 3600
-
-
-def is_token(token: str, text: str) -> bool:
-    return hmac.compare_digest(token.encode(), text.encode())
-
-
-def issue(token: str, now: float | None = None) -> str:
-    """A cookie value that is good until it expires or the token changes."""
-    expires = str(int((now if now is not None else time.time()) + LIFETIME))
-    return f"{expires}.{_signature(token, expires)}"
-
-
-def is_session(token: str, cookie: str, now: float | None = None) -> bool:
-    expires, _, signature = cookie.partition(".")
-    if not hmac.compare_digest(_signature(token, expires).encode(), signature.encode()):
-        return False
-    return int(expires) > (now if now is not None else time.time())
-
-
-def shows_token(token: str, authorization: str | None, cookie: str | None) -> bool:
-    """Whether a request carries the token, or the cookie that stands for it."""
-    scheme, _, credentials = (authorization or "").partition(" ")
-    if scheme.lower() == "bearer" and is_token(token, credentials.strip()):
-        return True
-    return cookie is not None and is_session(token, cookie)
-
-
-def _signature(token: str, expires: str) -> str:
-    return hmac.new(token.encode(), f"evalstudio session {expires}".encode(), sha256).hexdigest()
 
 
 def token_of_environment() -> str | None:
@@ -240,10 +209,10 @@ def token_of_project(folder: Path) -> tuple[str, bool]:
     """The token in a file only its owner can read; whether it is new comes second."""
     path = folder / "data" / "server.token"
     with suppress(FileNotFoundError):
+        keep_private(path)
         if text := path.read_text().strip():
             return text, False
-    path.parent.mkdir(parents=True, exist_ok=True)
     token = secrets.token_urlsafe(32)
-    with open(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+    with open(open_private(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), "w") as file:
         file.write(token)
     return token, True

@@ -13,13 +13,14 @@ from pathlib import Path
 import uvicorn
 
 from ..base.addresses import is_local
+from ..base.networks import public_only
 from ..execution.processor import ProcessorTask
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
+from .connections import BoundedConnection
 from .events import EventHub
-from .middleware import BoundedHeaders
-from .policy import ServerPolicy, policy_for, public_only
+from .policy import ServerPolicy, policy_for
 from .requests import Studio
 from .security import token_of_environment, token_of_project
 
@@ -84,7 +85,7 @@ def settle_policy(config_path: Path | None, host: str, tell: Callable[[str], Non
     if token is None and not is_local(host):
         token, fresh = token_of_project(folder)
         tell(f"Token: {token}" if fresh else f"The token is kept in {folder / 'data' / 'server.token'}")
-    return policy_for(host, token, config.allowed_hosts)
+    return policy_for(host, token, config.allowed_hosts, config.trusted_proxies)
 
 
 async def serve(config_path: Path | None, options: ServerOptions, tell: Callable[[str], None]) -> None:
@@ -103,12 +104,14 @@ def make_server(studio: Studio, options: ServerOptions) -> Server:
         create_app(studio, web=options.web),
         host=options.host,
         port=options.port,
-        http=BoundedHeaders,
+        http=BoundedConnection,
         ws="none",
         access_log=False,
         log_config=None,
         server_header=False,
-        proxy_headers=False,
+        # Whom the request comes from and whether by TLS is believed only from the proxies that were declared.
+        proxy_headers=bool(studio.policy.trusted_proxies),
+        forwarded_allow_ips=list(studio.policy.trusted_proxies),
         timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=30,
         lifespan="on",

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import orjson
 
+from ..base.files import open_regular
 from ..base.json_text import HasJson, json_line
 from ..base.locks import lock, write_all
 from ..base.paths import fields_of, items_of
@@ -81,7 +82,7 @@ def iter_results(
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    with open(path, "rb") as file:
+    with open_regular(Path(path)) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield number, line

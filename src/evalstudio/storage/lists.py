@@ -22,10 +22,11 @@ from .attempts import FINAL_RESULTS
 from .contract import EVERYTHING, Filters, GroupedBy, Page, RunGroup, Tally, cursor_after, read_cursor
 from .errors import NotFound
 from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
-from .schema import BAD, COUNTED, executions, messages, outputs, runs, scenarios, turns
+from .schema import BAD, COUNTED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
 LARGEST_PAGE = 1000
+LARGEST_PAGE_BYTES = 16_000_000
 _OUTPUT = TypeAdapter(RunOutput)
 _FINDINGS = TypeAdapter(list[Finding])
 T = TypeVar("T")
@@ -44,9 +45,27 @@ def paged(
         raise ValueError(f"limit must be between 1 and {LARGEST_PAGE}, not {limit}")
     if cursor is not None:
         query = query.where(identity < read_cursor(cursor))
-    rows = unit.connection.execute(query.order_by(identity.desc()).limit(limit + 1)).all()
-    more = len(rows) > limit
-    return Page([read(row) for row in rows[:limit]], cursor_after(rows[limit - 1].id) if more else None)
+    sizes = query.with_only_columns(identity, _size_of(query)).order_by(identity.desc()).limit(limit + 1)
+    ids, more = _fitting(unit.connection.execute(sizes).all(), limit)
+    whole = select(*query.selected_columns).where(identity.in_(ids)).order_by(identity.desc())
+    rows: Sequence[AnyRow] = unit.connection.execute(whole).all() if ids else ()
+    return Page([read(row) for row in rows], cursor_after(ids[-1]) if more else None)
+
+
+def _size_of(query: Select[Any]) -> ColumnElement[int]:
+    """About how many bytes a row has: the length of its texts and documents."""
+    texts = [column for column in query.selected_columns if isinstance(column.type, Plain | Json)]
+    return sum((func.coalesce(func.length(text), 0) for text in texts), literal(0)).label("size")
+
+
+def _fitting(sizes: Sequence[AnyRow], limit: int) -> tuple[list[str], bool]:
+    """The ids of the rows that make a page, at least one, and whether there are more."""
+    total = 0
+    for place, (_, size) in enumerate(sizes[:limit]):
+        total += size
+        if total > LARGEST_PAGE_BYTES and place:
+            return [row[0] for row in sizes[:place]], True
+    return [row[0] for row in sizes[:limit]], len(sizes) > limit
 
 
 def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:

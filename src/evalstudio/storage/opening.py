@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.extras import needs_extra
+from ..base.private_files import keep_private, make_private_file
 from ..base.references import UnsetVariable, resolve
 from ..project.config import StorageSettings
 from .errors import SchemaMismatch, StorageError
@@ -110,10 +111,12 @@ def _migrate_sqlite(path: Path) -> Migrated:
 
     before = _sqlite_status(path)
     migrations.check_not_newer(before, str(path))
+    for ending in ("", "-wal", "-shm"):
+        keep_private(path.with_name(path.name + ending))
     if before.state == "current":
         return Migrated(before)
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_file(path)
         with (
             disposing(connect(path)) as engine,
             retry_while_busy(engine.connect) as connection,

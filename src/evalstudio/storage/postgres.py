@@ -117,7 +117,7 @@ class PostgresDatabase:
 
         async with self.engine.begin() as connection:
             unit, result = await connection.run_sync(run)
-        self.signals.notify(work=unit.new_work, events=bool(unit.events))
+        self.signals.notify(work=unit.new_work, events=unit.has_events)
         return result
 
     async def _persist(self, attempt: Callable[[bool], Awaitable[T]]) -> T:

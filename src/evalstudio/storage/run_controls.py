@@ -1,4 +1,4 @@
-"""Cancelling, trying again and deleting runs, a bounded number per transaction."""
+"""Cancelling, trying again and deleting runs, in few statements or a bounded number per transaction."""
 
 from __future__ import annotations
 
@@ -65,6 +65,23 @@ def cancel_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     for (execution_id, status), number in Counter((row.execution_id, row.status) for row in rows).items():
         unit.count(execution_id, cancelled=number, **{status: -number})
     return len(rows)
+
+
+def cancel_all(unit: Transaction, execution_id: str) -> int:
+    """Cancel every run of an execution that waits or runs, a million of them like one."""
+    moment = now_ms()
+    of_execution = runs.c.execution_id == execution_id
+    ended = {"status": "cancelled", "lease_until": None, "completed": moment, "updated": moment}
+    cancelled = 0
+    for status in ("queued", "running"):
+        query = update(runs).where(of_execution, runs.c.status == status).values(**ended)
+        number = unit.connection.execute(query).rowcount
+        unit.count(execution_id, cancelled=number, **{status: -number})
+        cancelled += number
+    if cancelled:
+        this_time = (runs.c.status == "cancelled") & (runs.c.completed == moment)
+        unit.add_events_of_runs("run.cancelled", of_execution & this_time)
+    return cancelled
 
 
 def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:

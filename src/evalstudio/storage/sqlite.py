@@ -258,7 +258,7 @@ class SqliteDatabase:
                 for job in jobs:
                     self._run(unit, job)
                 unit.write()
-            return unit.new_work, bool(unit.events)
+            return unit.new_work, unit.has_events
         except Exception as error:
             if len(jobs) > 1 and not is_busy(error):
                 return None

@@ -170,6 +170,7 @@ class SqlStore:
         if execution_id is not None:
             await self.execution(execution_id)
             await self.database.write(lambda unit: run_controls.begin_cancelling(unit, execution_id))
+            return await self.database.write(lambda unit: run_controls.cancel_all(unit, execution_id))
         return await self._in_batches(run_controls.cancel_some, which)
 
     async def retry(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
@@ -181,7 +182,7 @@ class SqlStore:
     async def delete_execution(self, execution_id: str) -> int:
         """Delete an execution with all that belongs to it; it is out of sight at once."""
         await self.database.write(lambda unit: run_controls.hide_execution(unit, execution_id))
-        await self._in_batches(run_controls.cancel_some, run_controls.which_runs(execution_id, None))
+        await self.database.write(lambda unit: run_controls.cancel_all(unit, execution_id))
         return await self._in_batches(run_controls.delete_runs_of, execution_id)
 
     _delete_runs = _writing(run_controls.delete_runs)

@@ -23,6 +23,7 @@ from sqlalchemy import (
     cast,
     func,
     insert,
+    literal,
     literal_column,
     select,
     update,
@@ -67,6 +68,7 @@ class Transaction:
         self.rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
         self.counts: dict[str, dict[str, int]] = {}
         self.events: list[dict[str, Any]] = []
+        self.event_queries: list[Any] = []
         self.new_work = False
 
     @property
@@ -90,6 +92,16 @@ class Transaction:
         ids = {"execution_id": execution_id, "run_id": run_id}
         self.events.append({"kind": kind, **ids, "at": now_ms(), "body": dict(body or {})})
 
+    def add_events_of_runs(self, kind: str, which: ColumnElement[bool]) -> None:
+        """An event of each of these runs, however many there are: the database writes them itself."""
+        runs = schema.runs.c
+        columns = (literal(kind), runs.execution_id, runs.id, literal(now_ms()), literal("{}"))
+        self.event_queries.append(select(*columns).where(which).order_by(runs.id))
+
+    @property
+    def has_events(self) -> bool:
+        return bool(self.events or self.event_queries)
+
     def has(self, table: Table, row_id: str) -> bool:
         return self.connection.execute(select(table.c.id).where(table.c.id == row_id)).first() is not None
 
@@ -104,6 +116,7 @@ class Transaction:
         for execution_id, changes in other.counts.items():
             self.count(execution_id, **changes)
         self.events += other.events
+        self.event_queries += other.event_queries
         self.new_work = self.new_work or other.new_work
 
     def write(self) -> None:
@@ -140,15 +153,18 @@ class Transaction:
         self.add_event(f"execution.{status}", execution_id, body={"counts": counts})
 
     def _write_events(self) -> None:
-        if self.is_postgres and (self.events or self.new_work):
+        if self.is_postgres and (self.has_events or self.new_work):
             self._lock_events()
+        for query in self.event_queries:
+            names = ("kind", "execution_id", "run_id", "at", "body")
+            self.connection.execute(insert(schema.events).from_select(names, query))
         if self.events:
             self.connection.execute(insert(schema.events), self.events)
 
     def _lock_events(self) -> None:
         """Number events one transaction at a time, so that no smaller id appears after a larger one."""
         calls: list[ColumnElement[Any]] = [func.pg_notify(CHANNEL, "work")] if self.new_work else []
-        if self.events:
+        if self.has_events:
             lock = func.pg_advisory_xact_lock(literal_column(str(_EVENTS_LOCK)))
             calls += [lock, func.pg_notify(CHANNEL, "events")]
         self.connection.execute(select(*calls))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated
 
-from fastapi import APIRouter, Cookie, Header, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from ...base.addresses import shown_address
 from ...conversation.preparation import gates_of
@@ -14,8 +13,9 @@ from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
-from ..requests import StudioDep
-from ..security import COOKIE, LIFETIME, is_token, issue, shows_token
+from ..requests import AccessDep, StudioDep
+from ..security import address_of, facts_of_request
+from ..sessions import COOKIE, LIFETIME
 from ..shapes.system import (
     Credentials,
     EvaluatorType,
@@ -69,35 +69,32 @@ async def get_status(studio: StudioDep) -> Status:
 
 
 @router.get("/session", operation_id="getSession")
-async def get_session(
-    studio: StudioDep,
-    authorization: Annotated[str | None, Header(include_in_schema=False)] = None,
-    cookie: Annotated[str | None, Cookie(alias=COOKIE, include_in_schema=False)] = None,
-) -> Session:
+async def get_session(access: AccessDep, request: Request) -> Session:
     """Whether a token is needed and was shown. No token is needed to ask."""
-    token = studio.policy.token
-    authenticated = token is None or shows_token(token, authorization, cookie)
-    return Session(required=token is not None, authenticated=authenticated)
+    known = access.is_known(facts_of_request(request.scope), address_of(request.scope))
+    return Session(required=access.token is not None, authenticated=known)
 
 
 @router.post("/session", operation_id="logIn", responses=refusals(413, 415))
-async def log_in(studio: StudioDep, body: Credentials, request: Request, response: Response) -> Session:
+async def log_in(access: AccessDep, body: Credentials, request: Request, response: Response) -> Session:
     """Show the token once and carry a cookie from then on."""
-    token = studio.policy.token
-    if token is not None:
-        if not is_token(token, body.token):
+    if access.token is not None:
+        session = access.log_in(address_of(request.scope), body.token)
+        if session is None:
             raise ApiError(401, "This is not the token of this server.")
         secure = request.url.scheme == "https"
         response.set_cookie(
-            COOKIE, issue(token), max_age=LIFETIME, httponly=True, samesite="strict", secure=secure
+            COOKIE, session, max_age=LIFETIME, httponly=True, samesite="strict", secure=secure
         )
-    return Session(required=token is not None, authenticated=True)
+    return Session(required=access.token is not None, authenticated=True)
 
 
 @router.delete("/session", operation_id="logOut", status_code=204)
-async def log_out(response: Response) -> None:
-    """Put the cookie away."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+async def log_out(access: AccessDep, request: Request, response: Response) -> None:
+    """End the session: its cookie is worth nothing from then on, wherever a copy of it is."""
+    access.log_out(request.cookies.get(COOKIE))
+    secure = request.url.scheme == "https"
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=secure)
 
 
 types_router = APIRouter(tags=["types"], route_class=JsonRoute)

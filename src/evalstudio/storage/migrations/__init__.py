@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, inspect, text
 
+from ...base.private_files import make_private_file
 from ..errors import SchemaMismatch
 from ..schema import HEAD
 
@@ -77,6 +78,7 @@ def back_up(path: Path, revision: str) -> Path:
     """A whole copy of a SQLite file beside it, made while others may be using it."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     copy = path.with_name(f"{path.name}.backup-{revision}-{stamp}")
+    make_private_file(copy)
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     return copy
