@@ -126,8 +126,14 @@ async def test_an_object_may_be_the_model() -> None:
     assert model.models == [None]
 
 
-async def test_an_undeclared_criterion_gives_no_result() -> None:
-    assert (await score("a", "b", criteria=[])).results == []
+async def test_a_criterion_that_the_record_leaves_out_gives_no_result() -> None:
+    result = await score("a", "b", criteria=[{**CLOSE, "name": "other"}])
+    assert (result.results, result.outcome) == ([], "unasserted")
+
+
+async def test_a_criterion_that_nobody_declares_is_refused() -> None:
+    with pytest.raises(InvalidInput, match='"close" is not among the criteria'):
+        await score("a", "b", criteria=[])
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_judge_that_is_down_leaves_a_named_error_on_every_record(folder: Folde
     with threaded_server(503) as server:
         folder.plan(judged(server, maxRetries=0))
         summary = folder.score(folder.dataset(rows(10)))
-    assert summary.outcomes == {"pass": 0, "fail": 0, "error": 10}
+    assert summary.outcomes == {"pass": 0, "fail": 0, "error": 10, "unasserted": 0}
     assert summary.criterion_errors == {"tone": 10}
     assert all("503" in result["results"][0]["error"] for result in folder.results())
     assert summary.to_json()["criteria"]["tone"] == {
