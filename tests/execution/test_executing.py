@@ -190,3 +190,32 @@ async def test_a_default_never_cuts_a_script_short(tmp_path: Path, storage: Stor
 async def test_a_limit_shorter_than_the_script_is_refused(tmp_path: Path, storage: Storage) -> None:
     with pytest.raises(InvalidInput, match="maxMessages: is 8, but the script needs 10"):
         await turn_counts(tmp_path, scripted("s", *LONG, maxMessages=8), storage)
+
+
+VALUES_AGENT = """
+from evalstudio import ConnectorContext, define_connector
+
+
+@define_connector(type="test-agent")
+def test_agent(ctx: ConnectorContext) -> str:
+    return f"sold {ctx.run.case_values['drink']}"
+
+
+@test_agent.state
+def test_state(ctx: ConnectorContext) -> dict:
+    return {"sold": ctx.run.case_values["drink"]}
+"""
+
+
+async def test_the_agent_and_its_hooks_have_the_values_of_the_case(tmp_path: Path) -> None:
+    expected = {"type": "state-match", "config": {"expected": {"sold": "{{drink}}"}}}
+    cases = [{"name": name, "vars": {"drink": name}} for name in ("tea", "milk")]
+    scenario = {"name": "drinks", "script": ["A drink"], "evaluators": [expected], "cases": cases}
+    config = make_project(tmp_path, [scenario])
+    (tmp_path / "agent.py").write_text(VALUES_AGENT)
+    async with open_workspace(config) as workspace:
+        execution = await start(workspace, tmp_path)
+        done = await work_off(workspace, execution, stop=asyncio.Event())
+        assert done.counts.passed == 2
+        runs = [await workspace.store.run(run.id) for run in await runs_of(workspace, done)]
+        assert {run.messages[-1].text for run in runs} == {"sold tea", "sold milk"}
