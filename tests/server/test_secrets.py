@@ -64,7 +64,8 @@ class TestReadingASecretBack:
             serving(make_project(tmp_path, []), processor=True) as api,
         ):
             made = await api.made("/api/connectors", connector(agent.url))
-            persona = await api.made("/api/personas", {"name": "Ada", "headers": {"X-Api-Key": SECRET}})
+            ada = {"name": "Ada", "headers": {"X-Api-Key": SECRET}, "connectorIds": [made["id"]]}
+            persona = await api.made("/api/personas", ada)
             scenario = await api.made("/api/scenarios", scripted("talks", "hi"))
             body = {"scenarioId": scenario["id"], "connectorId": made["id"], "personaId": persona["id"]}
             started = await api.made("/api/runs", body)
