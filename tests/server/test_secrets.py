@@ -159,10 +159,11 @@ class TestSendingTheMaskBack:
 
 class TestReferences:
     async def test_are_shown_and_resolved_only_when_an_agent_is_called(
-        self, api: Api, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AGENT_KEY", SECRET)
-        async with AgentServer(says("hi")) as agent:
+        project = make_project(tmp_path / "keys", [], allowedVariables=["AGENT_KEY"])
+        async with AgentServer(says("hi")) as agent, serving(project) as api:
             made = await api.made(
                 "/api/connectors", connector(agent.url, headers={"Authorization": "Bearer ${AGENT_KEY}"})
             )

@@ -46,13 +46,14 @@ class DefinitionService:
 
     Wherever a definition comes from, text that looks sealed is refused, masks are replaced by the secrets
     that are stored (and dropped if the address changes), what it refers to must be there, it must fit what is
-    registered here, its secrets are sealed, and it replaces only the version that was read. A model is needed
-    to run a definition, not to save it.
+    registered here, its secrets are sealed, and it replaces only the version that was read. What comes over
+    the API or from another folder refers to allowed environment variables only. A model is needed to run a
+    definition, not to save it.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, from_api: bool = False) -> None:
         self._store = workspace.store
-        self._context = workspace.definition_context()
+        self._context = replace(workspace.definition_context(), all_from_elsewhere=from_api)
 
     async def page(
         self, kind: DefinitionKind, filters: Filters, *, cursor: str | None, limit: int

@@ -31,7 +31,7 @@ from .documents import (
     spelled_as_defined,
 )
 from .entities import Connector, name_key, now
-from .secrets import SecretBox, addressee, refuse_sealed, restored
+from .secrets import SecretBox, addressee, check_variables, refuse_sealed, restored
 from .secrets import check_references as check_own_variables
 from .validation import check_connector, check_scenario
 
@@ -65,6 +65,16 @@ class DefinitionContext:
     registry: PluginRegistry
     folder: Path
     box: SecretBox | None = None
+    variables: frozenset[str] = frozenset()
+    """What definitions from elsewhere may refer to."""
+    all_from_elsewhere: bool = False
+
+    def is_from_elsewhere(self, document: Document) -> bool:
+        """Whether it came over the API or from a file outside the project folder."""
+        if self.all_from_elsewhere or document.located is None:
+            return self.all_from_elsewhere
+        path = Path(document.located.path)
+        return path.is_file() and not path.resolve().is_relative_to(self.folder.resolve())
 
 
 @dataclass(slots=True)
@@ -160,6 +170,7 @@ def changes_for(
     spelling = {document.key: document.name for document in after}
     moved = _moved_connectors(project_state, requested)
     settled = [_settled(project_state, spelled_as_defined(d, spelling), moved, problems) for d in requested]
+    problems += _foreign_references(project_state, settled, context)
     settled += [] if prune else _without_connectors(others, moved)
     problems += _registration_problems(settled, after, context)
     problems.check()
@@ -207,6 +218,19 @@ def _settled(
         document = replace(document, body=restored(document.body, known.body if known else None))
     problems += map(document.placed, wrong)
     return document
+
+
+def _foreign_references(
+    project_state: ProjectState, settled: Sequence[Document], context: DefinitionContext
+) -> Iterator[Problem]:
+    """References to the environment in definitions whose author does not own it."""
+    for document in settled:
+        if document.kind not in ("persona", "connector") or not context.is_from_elsewhere(document):
+            continue
+        known, problems = project_state.documents.get(document.key), ProblemList()
+        with problems.collect():
+            check_variables(document.body, known.body if known else None, context.variables)
+        yield from map(document.placed, problems)
 
 
 def _change(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
 from ..base.redaction import SECRET_HEADER as _HEADER
 from ..base.redaction import SECRET_SETTING as _SETTING
 from ..base.references import HOLDS_ONE as _REFERENCE
+from ..base.references import names_in
 from ..conversation.definitions import Persona
 from .entities import name_key
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
-_OWN_VARIABLE = re.compile(r"\$\{\s*EVALSTUDIO_", re.IGNORECASE)
+PUBLIC_VARIABLES = "EVALSTUDIO_PUBLIC_"
+_OWN_VARIABLE = re.compile(rf"\$\{{\s*(?!{PUBLIC_VARIABLES})EVALSTUDIO_", re.IGNORECASE)
 _SCHEMES = ("bearer ", "basic ")
 # Settings that say where a connector talks to: by the last word of their names, or by how they look.
 _PLACES = frozenset(
@@ -193,11 +195,34 @@ def check_address(address: str | None) -> None:
         raise InvalidInput(Problem("holds a literal secret", ("baseUrl",), hint))
 
 
-def check_references(body: Mapping[str, Any]) -> None:
-    """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
+def _resolved_texts(body: Mapping[str, Any]) -> dict[FieldPath, str]:
+    """The texts of a definition in which references are looked up."""
     headers: Mapping[str, str] = body.get("headers") or {}
     texts: dict[FieldPath, str] = {("baseUrl",): body.get("baseUrl") or ""}
-    texts |= {("headers", name): text for name, text in headers.items()}
+    return texts | {("headers", name): text for name, text in headers.items()}
+
+
+def check_variables(
+    body: Mapping[str, Any], stored: Mapping[str, Any] | None, allowed: Collection[str]
+) -> None:
+    """Refuse references of a definition from elsewhere to variables that were not given to it.
+
+    What is stored may stay, as long as it goes to nobody else.
+    """
+    known = _resolved_texts(stored) if stored is not None and _goes_no_further(body, stored) else {}
+    hint = "add it to allowedVariables in the config file, or define this in a file of the project"
+    ProblemList(
+        Problem(f"refers to the environment variable {name}, which is not allowed here", path, hint)
+        for path, text in _resolved_texts(body).items()
+        if text != known.get(path) and not _OWN_VARIABLE.search(text)
+        for name in names_in(text)
+        if name not in allowed and not name.startswith(PUBLIC_VARIABLES)
+    ).check()
+
+
+def check_references(body: Mapping[str, Any]) -> None:
+    """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
+    texts = _resolved_texts(body)
     message = "refers to a variable of the server itself, which no agent may see"
     ProblemList(Problem(message, path) for path, text in texts.items() if _OWN_VARIABLE.search(text)).check()
 
