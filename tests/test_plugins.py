@@ -351,7 +351,7 @@ class TestWaysToDefine:
         assert booking is not None
         assert booking.needs_address
         assert booking.test_hook is not None
-        assert booking.config.schema["properties"] == {"region": {"type": "string"}}
+        assert booking.config.schema["properties"]["region"] == {"type": "string"}
 
     def test_a_plugin_may_be_a_mapping(self, tmp_path: Path) -> None:
         source = evaluator_source("one") + evaluator_source("two") + "\nplugin = {'evaluators': [two]}\n"

@@ -81,7 +81,7 @@ class TestTheRegistry:
         assert definition is not None
         entry = definition.use()
         results = await definition(context("Yes please", config=entry.config, criteria=[{"name": "tone"}]))
-        assert results[0].score is True
+        assert results[0]["score"] is True
 
     def test_takes_an_object_whose_type_is_its_own(self) -> None:
         class Named:

@@ -81,10 +81,9 @@ async def test_hooks_follow_the_same_rule_and_their_attempts_are_kept(hook: str)
     getattr(agent, hook)(hiccup)
     result = await run_scenario({"name": "s", "script": ["x"], "evaluators": [ANY_TEXT]}, agent)
     assert result.passed
-    assert [attempt.error for attempt in result.hook_attempts[hook]] == [
-        "ConnectionRefusedError: not yet",
-        None,
-    ]
+    first, second = (attempt.error for attempt in result.hook_attempts[hook])
+    assert str(first).startswith("ConnectionRefusedError: not yet (")
+    assert second is None
     assert result.output()["hookAttempts"][hook][0]["number"] == 1
 
 

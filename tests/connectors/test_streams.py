@@ -209,7 +209,7 @@ async def test_calls_usage_and_thread_of_a_stream_are_found_by_their_paths(pool:
     answer = sse(
         {"say": "Looking."},
         {"do": {"name": "find", "args": {"id": 7}}},
-        {"cost": {"input": 3}, "session": "s-1"},
+        {"cost": {"input": 3, "output": 1}, "session": "s-1"},
     )
     paths = {"responsePath": "say", "toolCallsPath": "do", "usagePath": "cost", "threadIdPath": "session"}
     reply = await reply_to(pool, answer, **paths)
@@ -267,7 +267,7 @@ def cut_off(answer: Answer, events: int) -> Answer:
         (Answer(body=b"\xff\xfe", content_type="text/plain"), "text that cannot be decoded"),
         (Answer(body=b"<html><title>Oops</title></html>", content_type="text/plain"), "an HTML page"),
         (Answer(json={"error": {"message": "quota"}, "message": "Sorry"}), "answered with an error: quota"),
-        (Answer(json={"success": False, "message": "Sorry"}), "answered with an error"),
+        (Answer(json={"success": False, "message": "Sorry"}), "it reports success: false"),
         (Answer(json={"status": "error", "message": "Sorry"}), "answered with an error"),
         (Answer(json={"errors": [{"message": "x"}], "message": "Sorry"}), "answered with an error"),
     ],

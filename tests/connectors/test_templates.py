@@ -104,7 +104,8 @@ async def test_a_template_that_the_case_cannot_fill_is_refused_before_the_agent_
     template = {"id": "{{ordre}}"}
     connector = {"type": "http", "baseUrl": agent.url, "config": {"requestTemplate": template}}
     with pytest.raises(
-        InvalidInput, match=r"config\.requestTemplate\.id: \{\{ordre\}\} .* of the case: order"
+        InvalidInput,
+        match=r"config\.requestTemplate: \{\{ordre\}\} has no value in this case",
     ):
         await run_scenario(SCENARIO, connector)
     assert agent.requests == []

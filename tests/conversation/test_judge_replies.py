@@ -121,7 +121,7 @@ class TestMalformedAnswers:
     async def test_a_judge_that_cannot_be_asked_is_a_judge_error(self, reply: Any) -> None:
         result = await judged(reply)
         assert (result.outcome, result.fault) == ("error", "judge")
-        assert result.reason.startswith("Evaluator error: ")
+        assert result.reason.startswith('Evaluator "criteria": ')
 
     async def test_a_judge_that_hangs_is_a_judge_error(self) -> None:
         async with ModelServer(HANG) as server, open_llm(server, timeoutSeconds=0.2) as llm:

@@ -121,9 +121,9 @@ def test_a_secret_is_replaced_only_when_it_is_typed_anew(site: Site, page: Page)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("This header is already there", exact=True)).to_be_visible()
     field(page, "Name of header 2").fill("X-Team")
-    field(page, "Value of header 2").fill("${TEAM}")
+    field(page, "Value of header 2").fill("${EVALSTUDIO_PUBLIC_TEAM}")
     save(page)
-    assert site.named("connectors", "Renamed agent")["headers"]["X-Team"] == "${TEAM}"
+    assert site.named("connectors", "Renamed agent")["headers"]["X-Team"] == "${EVALSTUDIO_PUBLIC_TEAM}"
 
 
 def test_scenarios_are_found_by_words_and_tags(site: Site, spare: Any, page: Page) -> None:

@@ -83,7 +83,7 @@ def lines(changes: Sequence[Any]) -> list[str]:
 def test_into_an_empty_project_everything_is_new_in_the_order_of_reference(around: DefinitionContext) -> None:
     reversed_file = "\n".join(f"---\n{part}" for part in reversed(PROJECT.split("\n\n")))
     planned = changes_for(EMPTY, list(reversed(documents(reversed_file))), around)
-    assert lines(planned) == ["+ persona Ana", "+ connector Agent", "+ scenario Hello", "+ eval All"]
+    assert lines(planned) == ["+ connector Agent", "+ persona Ana", "+ scenario Hello", "+ eval All"]
 
 
 def test_the_same_again_changes_nothing(project_state: ProjectState, around: DefinitionContext) -> None:
@@ -129,8 +129,8 @@ def test_what_is_not_in_the_files_stays_unless_pruned(
         "+ persona New",
         "- eval All",
         "- scenario Hello",
-        "- connector Agent",
         "- persona Ana",
+        "- connector Agent",
     ]
     assert [d.name for d in export_documents(kept(project_state, pruned))] == ["New"]
 

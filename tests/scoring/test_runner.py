@@ -240,7 +240,7 @@ async def test_results_may_be_dicts_in_either_spelling() -> None:
         (RuntimeError("boom"), "boom"),
         (None, "expected a list of results"),
         ("fine", "expected a list of results"),
-        ([5], "item 1 is a int"),
+        ([5], "not a result with a criterionName"),
         ([{"score": 1}], "not a result with a criterionName"),
         ([{"criterionName": "ok", "score": [1, 2]}], "score is a list"),
         ([{"criterionName": "ok", "score": 1, "error": {"code": 3}}], "error is a dict"),
@@ -583,8 +583,8 @@ async def test_a_result_says_what_every_evaluator_came_to() -> None:
     ]
     assert result.evaluator_results[0].threshold == 0.8
     assert result.evaluator_results[1].criterion_name == "ok"
-    assert result.evaluator_results[4].reason == "gave no result"
-    assert result.reason == "Evaluator error: boom"
+    assert result.evaluator_results[4].reason == "returned no result"
+    assert 'Evaluator "raises": RuntimeError: boom' in result.reason
 
 
 async def test_a_misspelled_criterion_is_refused_wherever_it_is_written() -> None:

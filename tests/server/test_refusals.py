@@ -78,7 +78,7 @@ BODIES: dict[str, list[tuple[Any, list[str]]]] = {
     "/api/evaluations": [
         (
             {"input": {"response": {"role": 3}, "latencyMs": -1}, "config": {"evaluatorConfigs": []}},
-            ["input.response.role", "input.latencyMs", "config.evaluatorConfigs"],
+            ["input.response", "input.latencyMs", "config.evaluatorConfigs"],
         ),
         (
             {

@@ -64,7 +64,8 @@ class TestReadingASecretBack:
             serving(make_project(tmp_path, []), processor=True) as api,
         ):
             made = await api.made("/api/connectors", connector(agent.url))
-            persona = await api.made("/api/personas", {"name": "Ada", "headers": {"X-Api-Key": SECRET}})
+            ada = {"name": "Ada", "headers": {"X-Api-Key": SECRET}, "connectorIds": [made["id"]]}
+            persona = await api.made("/api/personas", ada)
             scenario = await api.made("/api/scenarios", scripted("talks", "hi"))
             body = {"scenarioId": scenario["id"], "connectorId": made["id"], "personaId": persona["id"]}
             started = await api.made("/api/runs", body)
@@ -158,10 +159,11 @@ class TestSendingTheMaskBack:
 
 class TestReferences:
     async def test_are_shown_and_resolved_only_when_an_agent_is_called(
-        self, api: Api, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AGENT_KEY", SECRET)
-        async with AgentServer(says("hi")) as agent:
+        project = make_project(tmp_path / "keys", [], allowedVariables=["AGENT_KEY"])
+        async with AgentServer(says("hi")) as agent, serving(project) as api:
             made = await api.made(
                 "/api/connectors", connector(agent.url, headers={"Authorization": "Bearer ${AGENT_KEY}"})
             )

@@ -31,9 +31,14 @@ def resolve(text: str, field: str) -> str:
     return REFERENCE.sub(value_of, text) if "${" in text else text
 
 
+def names_in(text: str) -> list[str]:
+    """The variables a text refers to."""
+    return REFERENCE.findall(text)
+
+
 def values_of(*texts: str) -> set[str]:
     """What the references in these texts stand for."""
-    return {_value(name) for text in texts for name in REFERENCE.findall(text)}
+    return {_value(name) for text in texts for name in names_in(text)}
 
 
 def _value(name: str) -> str:

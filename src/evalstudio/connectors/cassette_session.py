@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
 
 from ..base.addresses import shown_address
 from ..base.paths import texts_in
@@ -214,7 +215,11 @@ def _reply(response: Json) -> AgentReply:
 
 
 # How patiently an agent is called says nothing about what it answers.
-_LIMITS = frozenset({"timeoutSeconds", "timeout_seconds", "maxResponseBytes", "max_response_bytes", "retry"})
+_LIMITS = frozenset(
+    name
+    for field in ("timeout_seconds", "max_response_bytes", "retry", "allow_empty")
+    for name in (field, to_camel(field))
+)
 
 
 def _is_secret(name: object) -> bool:

@@ -261,6 +261,7 @@ def define_connector(
     """
     names, subject = locals_of_caller(), cast(Any, type)
     check_options("define_connector", options, _OPTIONS)
+    _limits(options)
     if isinstance(subject, Mapping):
         known = ("type", *_OPTIONS, *_HOOKS)
         function, fields = read_mapping_form("define_connector", type, "invoke", known)
@@ -277,6 +278,12 @@ _OPTIONS = ("label", "description", "config", "needs_address", "timeout", "retry
 _HOOKS = ("test", "setup", "state", "close")
 
 
+def _limits(options: Mapping[str, Any]) -> CallLimits:
+    return CallLimits.model_validate(
+        {"timeout_seconds": options.get("timeout"), "retry": options.get("retry")}
+    )
+
+
 def _define(
     function: Invoke,
     type_name: str | None,
@@ -287,9 +294,7 @@ def _define(
     name = type_of(function, type_name)
     config = options.get("config")
     shape = config_of(function, ConnectorContext, names) if config is None else config
-    limits = CallLimits.model_validate(
-        {"timeout_seconds": options.get("timeout"), "retry": options.get("retry")}
-    )
+    limits = _limits(options)
     settled: dict[str, Any] = {
         "label": options.get("label") or label_from(name),
         "description": options.get("description") or first_paragraph(function),

@@ -41,6 +41,10 @@ class Persona(Definition):
     headers: dict[str, str] = Field(
         default_factory=dict[str, str], description="Sent to the agent with every call, over the connector's"
     )
+    connector_ids: list[str] = Field(
+        default_factory=list[str],
+        description="The connectors that secret headers may go to; others never get them",
+    )
     knows: str | None = Field(
         default=None, description="What only this person knows; never shown to judge or agent"
     )

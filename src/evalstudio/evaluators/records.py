@@ -67,6 +67,13 @@ class EvaluationInput(BaseModel):
             return [] if info.field_name in ("message_history", "criteria") else {}
         return value
 
+    @field_validator("response", mode="before")
+    @classmethod
+    def _readable(cls, value: object) -> object:
+        if isinstance(value, UnreadableMessage):
+            raise value
+        return value
+
     @field_validator("criteria")
     @classmethod
     def _unique(cls, value: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
@@ -79,7 +86,9 @@ def _read_response(fields: dict[str, Any]) -> None:
     try:
         messages = read_answer(fields.get("response"))
     except UnreadableItem as error:
-        raise UnreadableMessage(f"response: {error.problem}") from None
+        # Raised where the field is read, so that everything else that is wrong is told too.
+        fields["response"] = UnreadableMessage(error.problem)
+        return
     if not messages:
         return
     own = [message for message in messages if message.role == "assistant"]

@@ -35,7 +35,7 @@ from ..project.documents import (
     read_stored,
 )
 from ..project.entities import StoredConnector, StoredPersona, name_key
-from ..project.secrets import SecretBox, masked
+from ..project.secrets import SecretBox, addressee, masked
 from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records
 from ..storage.errors import NotFound, VersionConflict
 from .processor import every_item
@@ -49,13 +49,14 @@ class DefinitionService:
 
     Wherever a definition comes from, text that looks sealed is refused, masks are replaced by the secrets
     that are stored (and dropped if the address changes), what it refers to must be there, it must fit what is
-    registered here, its secrets are sealed, and it replaces only the version that was read. A model is needed
-    to run a definition, not to save it.
+    registered here, its secrets are sealed, and it replaces only the version that was read. What comes over
+    the API or from another folder refers to allowed environment variables only. A model is needed to run a
+    definition, not to save it.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, from_api: bool = False) -> None:
         self._store = workspace.store
-        self._context = workspace.definition_context()
+        self._context = replace(workspace.definition_context(), all_from_elsewhere=from_api)
 
     async def page(
         self, kind: DefinitionKind, filters: Filters, *, cursor: str | None, limit: int
@@ -97,10 +98,14 @@ class DefinitionService:
                 raise VersionConflict(kind, known.name, expected or 0, known.version)
             document, state = await self._document(kind, definition, known, located)
             changes = await self._changes(state, [document])
-            entity = writes_of(state, changes, self._context.box)[0].put if changes else known
-            assert entity is not None, "nothing is deleted here"
+            writes = writes_of(state, changes, self._context.box)
             try:
                 # Masks were restored from the version that was read: a newer one may hold other secrets.
+                if writes[1:]:
+                    await self._store.apply(writes)
+                    return await self.get(kind, definition_id)
+                entity = writes[0].put if writes else known
+                assert entity is not None, "nothing is deleted here"
                 return masked_entity(await self._store.update(entity, expected=known.version))
             except VersionConflict:
                 if expected is not None or not tries_left:
@@ -154,6 +159,12 @@ class DefinitionService:
                     raise InvalidInput(Problem(f'there is no {target} "{one}"', (field,))) from None
         names = {entity.id: entity.name for referred in entities.values() for entity in referred}
         document = replace(document_of(kind, definition, names), located=located)
+        if isinstance(known, StoredConnector) and _moves(document, known):
+            # It loses the secrets of the personas that name it, under whichever name.
+            entities = await _load_entities(self._store)
+            renamed = known.model_copy(update={"name": document.name})
+            others = [one for one in entities["connector"] if one.id != known.id]
+            entities["connector"] = [*others, renamed]
         state = project_state_of(entities)
         if known is not None:
             # Under its new name, so that a rename is a change and not a second definition.
@@ -193,13 +204,21 @@ def writes_of(
     return writes
 
 
+def _moves(document: Document, known: StoredConnector) -> bool:
+    """Whether a connector would talk to somebody else than before."""
+    return addressee(document.body) != addressee(document_of("connector", known, {}).body)
+
+
 async def load_project_state(records: Records) -> ProjectState:
     """Everything a project defines now."""
+    return project_state_of(await _load_entities(records))
 
+
+async def _load_entities(records: Records) -> dict[DefinitionKind, list[AnyStored]]:
     def every(kind: DefinitionKind) -> AsyncIterator[AnyStored]:
         return every_item(lambda cursor: records.list_of(kind, cursor=cursor, limit=500))
 
-    return project_state_of({kind: [entity async for entity in every(kind)] for kind in KINDS})
+    return {kind: [entity async for entity in every(kind)] for kind in KINDS}
 
 
 def find(state: ProjectState, kind: DefinitionKind, name: str) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, TypeVar
 
 from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
@@ -12,6 +13,7 @@ from ..conversation.definitions import Case
 from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
+from ..project.secrets import check_recipient
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from ..storage.errors import NotFound
@@ -176,6 +178,8 @@ async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterato
         except InvalidInput as error:
             raise error.within(subject=f'scenario "{scenario.name}"') from None
         _check_requests(scenario, cases, configs)
+        for persona, connector in product(personas, request.connectors):
+            check_recipient(persona, connector.id, connector.name)
         for run in _multiplied(scenario, cases, personas, request):
             count += 1
             if count > MOST_RUNS:

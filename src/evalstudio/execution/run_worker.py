@@ -20,6 +20,7 @@ from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Fault
 from ..evaluators.results import Finding, Turn, Verdict
+from ..project.secrets import check_recipient
 from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
@@ -41,6 +42,8 @@ class RunWorker:
         """Conduct the conversation of a run and store its turns; the caller stores how it ended."""
         try:
             prepared, persona = self._prepare(claimed)
+            if persona is not None:
+                check_recipient(persona, claimed.run.connector_id, claimed.run.connector_name)
             agent = self._agent(claimed, persona)
         except ValueError as error:
             return system_error(str(error))

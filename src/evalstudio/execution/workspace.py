@@ -21,7 +21,7 @@ from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
-from ..project.config import ProjectConfig, find_config, read_config
+from ..project.config import ProjectConfig, find_config, read_config, shared_variables
 from ..project.entities import Connector
 from ..project.secrets import SecretBox
 from ..project.validation import check_connector
@@ -53,6 +53,7 @@ class Workspace:
     box: SecretBox
     cassette: Cassette | None = None
     plugin_problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    variables: frozenset[str] = frozenset()
 
     @property
     def has_model(self) -> bool:
@@ -69,7 +70,7 @@ class Workspace:
         return ProjectScope(self.folder, tuple(self.config.python_modules))
 
     def definition_context(self) -> DefinitionContext:
-        return DefinitionContext(self.registry, self.folder, self.box)
+        return DefinitionContext(self.registry, self.folder, self.box, self.variables)
 
     def agent_settings(
         self, connector_fields: Mapping[str, Any]
@@ -116,7 +117,8 @@ async def open_workspace(
         stack.push_async_callback(http.close)
         stack.push_async_callback(close_connectors, registry.connectors())
         box = SecretBox(folder / "data" / "secret.key")
-        yield Workspace(config, folder, registry, store, llm, http, box, cassette, problems or {})
+        variables = shared_variables(path) if path else frozenset[str]()
+        yield Workspace(config, folder, registry, store, llm, http, box, cassette, problems or {}, variables)
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

@@ -24,6 +24,7 @@ from .documents import (
     KINDS,
     REFERENCES,
     STORED,
+    WRITE_ORDER,
     AnyStored,
     DefinitionKind,
     Document,
@@ -34,7 +35,7 @@ from .documents import (
     spelled_as_defined,
 )
 from .entities import Connector, name_key, now
-from .secrets import SecretBox, refuse_sealed, restored
+from .secrets import SecretBox, addressee, check_variables, refuse_sealed, restored
 from .secrets import check_references as check_own_variables
 from .validation import check_connector, check_scenario
 
@@ -68,6 +69,16 @@ class DefinitionContext:
     registry: PluginRegistry
     folder: Path
     box: SecretBox | None = None
+    variables: frozenset[str] = frozenset()
+    """What definitions from elsewhere may refer to."""
+    all_from_elsewhere: bool = False
+
+    def is_from_elsewhere(self, document: Document) -> bool:
+        """Whether it came over the API or from a file outside the project folder."""
+        if self.all_from_elsewhere or document.located is None:
+            return self.all_from_elsewhere
+        path = Path(document.located.path)
+        return path.is_file() and not path.resolve().is_relative_to(self.folder.resolve())
 
 
 @dataclass(slots=True)
@@ -161,28 +172,69 @@ def changes_for(
     }
     problems = check_references(requested, known)
     spelling = {document.key: document.name for document in after}
-    settled = [_settled(project_state, spelled_as_defined(d, spelling), problems) for d in requested]
+    moved = _moved_connectors(project_state, requested)
+    settled = [_settled(project_state, spelled_as_defined(d, spelling), moved, problems) for d in requested]
+    problems += _foreign_references(project_state, settled, context)
+    settled += [] if prune else _without_connectors(others, moved)
     problems += _registration_problems(settled, after, context)
     problems.check()
     changes = [change for one in settled if (change := _change(project_state, one, context.box)) is not None]
-    changes.sort(key=lambda change: KINDS.index(change.kind))
+    changes.sort(key=lambda change: WRITE_ORDER.index(change.kind))
     if prune:
-        others.sort(key=lambda document: -KINDS.index(document.kind))
+        others.sort(key=lambda document: -WRITE_ORDER.index(document.kind))
         changes += [
             DefinitionChange("-", doc.kind, doc.name, id=project_state.entity(doc.key).id) for doc in others
         ]
     return changes
 
 
-def _settled(project_state: ProjectState, document: Document, problems: ProblemList) -> Document:
+def _moved_connectors(project_state: ProjectState, requested: Sequence[Document]) -> set[str]:
+    """Connectors that would talk to somebody else than before, by the key of their name."""
+    connectors = [document for document in requested if document.kind == "connector"]
+    known = {document.key[1]: project_state.documents.get(document.key) for document in connectors}
+    return {
+        name
+        for document in connectors
+        if (before := known[name := document.key[1]]) is not None
+        and addressee(before.body) != addressee(document.body)
+    }
+
+
+def _without_connectors(documents: Iterable[Document], moved: set[str]) -> Iterator[Document]:
+    """Personas whose secrets were given to a connector that now talks to somebody else."""
+    for document in documents:
+        names: list[str] = document.body.get("connectors", []) if document.kind == "persona" else []
+        kept = [name for name in names if name_key(name) not in moved]
+        if kept != names:
+            yield replace(document, body={**document.body, "connectors": kept})
+
+
+def _settled(
+    project_state: ProjectState, document: Document, moved: set[str], problems: ProblemList
+) -> Document:
     """A document with its masks replaced by the secrets that are kept, or dropped at another address."""
     known = project_state.documents.get(document.key)
+    if known is not None and known.kind == "persona":
+        known = next(_without_connectors([known], moved), known)
     wrong = ProblemList()
     with wrong.collect():
         refuse_sealed(document.body)
         document = replace(document, body=restored(document.body, known.body if known else None))
     problems += map(document.placed, wrong)
     return document
+
+
+def _foreign_references(
+    project_state: ProjectState, settled: Sequence[Document], context: DefinitionContext
+) -> Iterator[Problem]:
+    """References to the environment in definitions whose author does not own it."""
+    for document in settled:
+        if document.kind not in ("persona", "connector") or not context.is_from_elsewhere(document):
+            continue
+        known, problems = project_state.documents.get(document.key), ProblemList()
+        with problems.collect():
+            check_variables(document.body, known.body if known else None, context.variables)
+        yield from map(document.placed, problems)
 
 
 def _change(
@@ -217,7 +269,7 @@ def _people(documents: Iterable[Document]) -> dict[str, Persona]:
     for document in documents:
         if document.kind == "persona":
             with suppress(ValidationError):
-                people[document.key[1]] = Persona.model_validate(document.body)
+                people[document.key[1]] = _persona_of(document)
     return people
 
 
@@ -262,6 +314,10 @@ def refused_definitions(state: ProjectState, context: DefinitionContext) -> list
         if problems:
             refused.append(RefusedDefinition(document.kind, entity.id, document.name, [*map(str, problems)]))
     return refused
+
+
+def _persona_of(document: Document) -> Persona:
+    return Persona.model_validate({key: item for key, item in document.body.items() if key != "connectors"})
 
 
 def _check_scenario(document: Document, people: Mapping[str, Persona], context: DefinitionContext) -> None:

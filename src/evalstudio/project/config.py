@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from ..base.files import read_mapping
+from ..base.paths import texts_in
 from ..base.problems import InvalidInput, Problem, problems_of
+from ..base.references import names_in
 from ..configs import StrictConfig
 from ..llm.settings import LlmSettings
 
@@ -110,6 +112,17 @@ def find_config(start: Path | str = ".") -> Path | None:
         if files:
             return files[0]
     return None
+
+
+def shared_variables(path: Path | str) -> frozenset[str]:
+    """The environment variables that definitions from elsewhere may refer to.
+
+    They are those the config file allows and those it refers to itself, except for the database's: what opens
+    the database is for no agent.
+    """
+    data = {key: item for key, item in read_mapping(Path(path)).data.items() if key != "storage"}
+    used = {name for _, text in texts_in(data) for name in names_in(text)}
+    return frozenset(used | set(read_config(path).allowed_variables))
 
 
 def read_config(path: Path | str) -> ProjectConfig:

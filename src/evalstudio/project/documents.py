@@ -31,8 +31,9 @@ from .secrets import is_secret, masked
 
 DefinitionKind = Literal["persona", "connector", "scenario", "eval"]
 
-# In the order in which they refer to each other.
 KINDS: tuple[DefinitionKind, ...] = ("persona", "connector", "scenario", "eval")
+# What is referred to is written before what refers to it.
+WRITE_ORDER: tuple[DefinitionKind, ...] = ("connector", "persona", "scenario", "eval")
 PLURALS: dict[str, DefinitionKind] = {f"{kind}s": kind for kind in KINDS}
 MODELS: dict[DefinitionKind, type[BaseModel]] = {
     "persona": Persona,
@@ -48,7 +49,7 @@ STORED: dict[DefinitionKind, type[AnyStored]] = {
     "eval": StoredEval,
 }
 REFERENCES: dict[DefinitionKind, dict[str, tuple[str, DefinitionKind]]] = {
-    "persona": {},
+    "persona": {"connectors": ("connectorIds", "connector")},
     "connector": {},
     "scenario": {"personas": ("personaIds", "persona")},
     "eval": {"scenarios": ("scenarioIds", "scenario"), "connectors": ("connectorIds", "connector")},

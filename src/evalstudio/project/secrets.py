@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,9 @@ from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
 from ..base.redaction import SECRET_HEADER as _HEADER
 from ..base.redaction import SECRET_SETTING as _SETTING
 from ..base.references import HOLDS_ONE as _REFERENCE
+from ..base.references import names_in
+from ..conversation.definitions import Persona
+from .entities import name_key
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -30,8 +33,23 @@ if TYPE_CHECKING:
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
-_OWN_VARIABLE = re.compile(r"\$\{\s*EVALSTUDIO_", re.IGNORECASE)
+PUBLIC_VARIABLES = "EVALSTUDIO_PUBLIC_"
+_OWN_VARIABLE = re.compile(rf"\$\{{\s*(?!{PUBLIC_VARIABLES})EVALSTUDIO_", re.IGNORECASE)
 _SCHEMES = ("bearer ", "basic ")
+# Settings that say where a connector talks to: by the last word of their names, or by how they look.
+_PLACES = frozenset(
+    word
+    for line in (
+        "url urls uri uris host hosts hostname endpoint endpoints address addresses server servers domain",
+        "origin proxy port region tenant gateway socket dsn site base cluster account",
+    )
+    for word in line.split()
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_ADDRESS = re.compile(r"://|^\[?[0-9a-f]*[.:][0-9a-f.:]*[.:][0-9a-f.:]*\]?$|^[\w.-]+:\d+(/|$)", re.IGNORECASE)
+_HOST = re.compile(r"([\w-]+\.)+[a-z]{2,}(/.*)?", re.IGNORECASE)
+# Dotted, and still no host.
+_DOTTED = frozenset({"path", "paths", "field", "fields", "model", "models", "module", "function", "version"})
 
 
 def is_secret(header: str, value: str) -> bool:
@@ -98,7 +116,7 @@ def masked(body: Mapping[str, Any]) -> dict[str, Any]:
 def restored(body: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[str, Any]:
     """The definition with masks replaced by what is kept; at another address they are dropped instead."""
     known = dict(secrets_in(stored)) if stored is not None else {}
-    same_address = stored is None or addressee(body) == addressee(stored)
+    same_address = stored is None or _goes_no_further(body, stored)
     problems = ProblemList()
 
     def restore(path: FieldPath, value: str) -> str | None:
@@ -113,9 +131,53 @@ def restored(body: Mapping[str, Any], stored: Mapping[str, Any] | None) -> dict[
     return whole
 
 
-def addressee(body: Mapping[str, Any]) -> tuple[Any, str]:
-    """Whom a secret is given to: a kind of connector and the server it talks to."""
-    return body.get("type"), origin(body.get("baseUrl"))
+def _goes_no_further(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether the secrets of a definition go to those they were given to, and to nobody else."""
+    recipients, before = (
+        {name_key(name) for name in one.get("connectors", ()) if isinstance(name, str)}
+        for one in (body, stored)
+    )
+    return addressee(body) == addressee(stored) and recipients <= before
+
+
+def addressee(body: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Whom a connector's secrets are given to: a kind of connector and whatever says where it talks to."""
+    config: Any = body.get("config")
+    return body.get("type"), origin(body.get("baseUrl")), *sorted(_addresses_in(config, ("config",)))
+
+
+def _addresses_in(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The settings that name a server, by their place or by what they look like."""
+    if isinstance(value, Mapping):
+        for name, item in cast(Mapping[str, Any], value).items():
+            yield from _addresses_in(item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(cast(list[Any], value)):
+            yield from _addresses_in(item, (*path, str(number)))
+    elif value is not None and not isinstance(value, bool) and _is_place(path, str(value)):
+        yield "\n".join(path), origin(str(value))
+
+
+def _is_place(path: tuple[str, ...], text: str) -> bool:
+    if any(_SETTING.search(name) for name in path):
+        # A secret itself, which is masked on one side and not on the other.
+        return False
+    last_words = {words[-1].lower() for name in path if (words := _WORDS.findall(name))}
+    if last_words & _PLACES or _ADDRESS.search(text):
+        return True
+    return not last_words & _DOTTED and bool(_HOST.fullmatch(text))
+
+
+def check_recipient(persona: Persona, connector_id: str | None, connector_name: str | None) -> None:
+    """Refuse to send a persona's secret headers to a connector that it does not name."""
+    names = [name for name, value in persona.headers.items() if is_secret(name, value) or "${" in value]
+    if names and connector_id not in persona.connector_ids:
+        message = (
+            f'persona "{persona.name}" has secret headers ({", ".join(names)}) that were not given to the '
+            f'connector "{connector_name}"'
+        )
+        hint = "name the connector in the persona's connectors (connectorIds in the API)"
+        raise InvalidInput(Problem(message, hint=hint))
 
 
 def check_address(address: str | None) -> None:
@@ -133,12 +195,35 @@ def check_address(address: str | None) -> None:
         raise InvalidInput(Problem("holds a literal secret", ("baseUrl",), hint))
 
 
-def check_references(body: Mapping[str, Any]) -> None:
-    """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
+def _resolved_texts(body: Mapping[str, Any]) -> dict[FieldPath, str]:
+    """The texts of a definition in which references are looked up."""
     headers: Mapping[str, str] = body.get("headers") or {}
     texts: dict[FieldPath, str] = {("baseUrl",): body.get("baseUrl") or ""}
     texts |= {("headers", name): text for name, text in headers.items()}
-    texts |= {("config", *path): text for path, text in texts_in(body.get("config"))}
+    return texts | {("config", *path): text for path, text in texts_in(body.get("config"))}
+
+
+def check_variables(
+    body: Mapping[str, Any], stored: Mapping[str, Any] | None, allowed: Collection[str]
+) -> None:
+    """Refuse references of a definition from elsewhere to variables that were not given to it.
+
+    What is stored may stay, as long as it goes to nobody else.
+    """
+    known = _resolved_texts(stored) if stored is not None and _goes_no_further(body, stored) else {}
+    hint = "add it to allowedVariables in the config file, or define this in a file of the project"
+    ProblemList(
+        Problem(f"refers to the environment variable {name}, which is not allowed here", path, hint)
+        for path, text in _resolved_texts(body).items()
+        if text != known.get(path) and not _OWN_VARIABLE.search(text)
+        for name in names_in(text)
+        if name not in allowed and not name.startswith(PUBLIC_VARIABLES)
+    ).check()
+
+
+def check_references(body: Mapping[str, Any]) -> None:
+    """Refuse references to our own secrets: a definition must not be able to send them anywhere."""
+    texts = _resolved_texts(body)
     message = "refers to a variable of the server itself, which no agent may see"
     ProblemList(Problem(message, path) for path, text in texts.items() if _OWN_VARIABLE.search(text)).check()
 

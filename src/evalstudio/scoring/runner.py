@@ -236,6 +236,7 @@ class EvaluationRunner:
             None if word == "missing" else finding.value,
             self._thresholds[name],
             criterion_name,
+            finding.reason if word == "skipped" else "",
         )
 
     def _criterion_result(

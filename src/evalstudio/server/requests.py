@@ -39,7 +39,7 @@ class Studio:
 
     @property
     def definitions(self) -> DefinitionService:
-        return DefinitionService(self.workspace)
+        return DefinitionService(self.workspace, from_api=True)
 
 
 async def _studio(request: Request) -> Studio:

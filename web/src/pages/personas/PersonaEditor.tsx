@@ -1,8 +1,9 @@
 // Editing a persona: who the simulated user is.
-import { Textarea, TextInput } from '@mantine/core';
+import { MultiSelect, Textarea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { client, dataOf, type Schemas } from '../../api/client';
-import { createPersona, deletePersona, invalidate, updatePersona } from '../../api/queries';
+import { connectorsQuery, createPersona, deletePersona, invalidate, updatePersona } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
 import { at } from '../../editing/problems';
@@ -19,6 +20,7 @@ const BLANK: Draft = {
   description: null,
   systemPrompt: null,
   headers: {},
+  connectorIds: [],
   knows: null,
   wants: null,
 };
@@ -30,6 +32,7 @@ const SHELF = {
 
 export function PersonaEditor({ persona }: { persona?: Stored }) {
   const navigate = useNavigate();
+  const connectors = useQuery(connectorsQuery);
   const editor = useEditor<Draft, Stored>(SHELF, persona, BLANK, (saved, isNew) => {
     void invalidate(['personas']);
     notify(`Saved "${saved.name}"`);
@@ -78,6 +81,15 @@ export function PersonaEditor({ persona }: { persona?: Stored }) {
           value={draft.headers}
           problems={problems}
           onChange={(headers) => change({ headers })}
+        />
+        <MultiSelect
+          label="Connectors"
+          description="The only ones that secret headers are sent to"
+          data={(connectors.data ?? []).map((one) => ({ value: one.id, label: one.name }))}
+          value={draft.connectorIds}
+          error={at(problems, 'connectorIds')}
+          searchable
+          onChange={(connectorIds) => change({ connectorIds })}
         />
       </Section>
       {persona && <PromptPreview persona={persona} />}
