@@ -20,6 +20,7 @@ from . import (
     score,
     serve,
     status,
+    trusting,
 )
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
+app.command("trust")(trusting.trust)
 app.add_typer(db.app, name="db")
 app.command("schema")(files.schema)
 

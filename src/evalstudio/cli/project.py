@@ -47,7 +47,7 @@ async def local_project_at(
     from ..execution.workspace import open_workspace
 
     path = config_path(config)
-    async with open_workspace(path, options) as workspace:
+    async with open_workspace(path, options, lazy=True) as workspace:
         yield LocalProject(workspace, path)
 
 

@@ -73,6 +73,8 @@ def worker(
         from ..storage.contract import Filters
 
         async with local_project_at(config) as project:
+            # Before the first run is claimed: a plugin that cannot be loaded is no fault of a run.
+            _ = project.workspace.registry
             processor = Processor(project.workspace, concurrency=concurrency)
             stop = asyncio.Event()
 

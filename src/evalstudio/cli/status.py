@@ -33,7 +33,7 @@ async def _here(project: LocalProject) -> dict[str, Any]:
         "name": config.name or workspace.folder.name,
         "config": str(project.config_path.resolve()),
         "storage": {"type": config.storage.type, "place": place_of(config.storage, workspace.folder)},
-        "plugins": [plugin.to_json() for plugin in workspace.registry.plugins],
+        "plugins": [{"name": name} for name in config.all_plugins],
         "models": None if llm is None else {"provider": llm.provider, **plain(llm.models)},
         "refused": [one.to_json() for one in await project.definitions.refused()],
     }

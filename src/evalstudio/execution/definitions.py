@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from ..base.located import Located
 from ..base.problems import InvalidInput, Problem, suggestion
 from ..project.changes import (
     DefinitionChange,
+    DefinitionContext,
     ProjectState,
     RefusedDefinition,
     changes_for,
@@ -56,7 +58,12 @@ class DefinitionService:
 
     def __init__(self, workspace: Workspace, *, from_api: bool = False) -> None:
         self._store = workspace.store
-        self._context = replace(workspace.definition_context(), all_from_elsewhere=from_api)
+        self._workspace, self._from_api = workspace, from_api
+
+    @cached_property
+    def _context(self) -> DefinitionContext:
+        # Made when something is saved: reading definitions needs no plugin.
+        return replace(self._workspace.definition_context(), all_from_elsewhere=self._from_api)
 
     async def page(
         self, kind: DefinitionKind, filters: Filters, *, cursor: str | None, limit: int

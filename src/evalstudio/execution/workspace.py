@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,20 +41,51 @@ class ModelOptions:
     cache: bool = False
 
 
+class LazyPlugins:
+    """The plugins of a project, imported when they are first needed: what needs none runs none of them."""
+
+    def __init__(self, config_path: Path | None, *, tolerant: bool) -> None:
+        self._config_path = config_path
+        self.problems: dict[str, str] | None = {} if tolerant else None
+        self.is_loaded = False
+
+    @cached_property
+    def registry(self) -> PluginRegistry:
+        # What a plugin prints while it is imported must not end up in what a command prints.
+        with redirect_stdout(sys.stderr):
+            path = self._config_path
+            registry = load_plugins(path, problems=self.problems) if path else create_registry()
+        self.is_loaded = True
+        return registry
+
+    async def close(self) -> None:
+        if self.is_loaded:
+            await close_connectors(self.registry.connectors())
+
+
 @dataclass(slots=True)
 class Workspace:
     """Everything one process needs to work on a project."""
 
     config: ProjectConfig
     folder: Path
-    registry: PluginRegistry
+    plugins: LazyPlugins
     store: SqlStore
     llm: Llm | None
     http: HttpPool
     box: SecretBox
     cassette: Cassette | None = None
-    plugin_problems: Mapping[str, str] = field(default_factory=dict[str, str])
     variables: frozenset[str] = frozenset()
+
+    @property
+    def registry(self) -> PluginRegistry:
+        """What is registered here; the plugins are loaded when somebody asks for it first."""
+        return self.plugins.registry
+
+    @property
+    def plugin_problems(self) -> Mapping[str, str]:
+        """What is wrong with which plugin, where the project is open all the same."""
+        return self.plugins.problems or {}
 
     @property
     def has_model(self) -> bool:
@@ -92,18 +124,19 @@ async def open_workspace(
     *,
     address_check: AddressCheck | None = None,
     tolerant: bool = False,
+    lazy: bool = False,
 ) -> AsyncGenerator[Workspace]:
     """Open a project: that of the config file given, else of the nearest one, else this folder as it is.
 
-    ``tolerant`` opens it even if a plugin cannot be loaded; ``plugin_problems`` then says why.
+    ``tolerant`` opens it even if a plugin cannot be loaded; ``plugin_problems`` then says why. ``lazy`` loads
+    the plugins only when they are needed.
     """
-    problems: dict[str, str] | None = {} if tolerant else None
     path = config_path or find_config(Path.cwd())
     config = read_config(path) if path else ProjectConfig()
     folder = path.resolve().parent if path else Path.cwd()
-    # What a plugin prints while it is imported must not end up in what a command prints.
-    with redirect_stdout(sys.stderr):
-        registry = load_plugins(path, problems=problems) if path else create_registry()
+    plugins = LazyPlugins(path, tolerant=tolerant)
+    if not lazy:
+        _ = plugins.registry
     async with AsyncExitStack() as stack:
         stack.enter_context(routed_output())
         store = await open_store(config.storage, folder)
@@ -115,10 +148,10 @@ async def open_workspace(
             llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
         http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(http.close)
-        stack.push_async_callback(close_connectors, registry.connectors())
+        stack.push_async_callback(plugins.close)
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
-        yield Workspace(config, folder, registry, store, llm, http, box, cassette, problems or {}, variables)
+        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables)
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

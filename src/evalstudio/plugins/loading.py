@@ -24,7 +24,8 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, cast
 
 from ..base.files import read_mapping
-from ..base.problems import Problem, ProblemList
+from ..base.problems import InvalidInput, Problem, ProblemList
+from ..base.trust import check_trusted
 from .registry import (
     Definition,
     Plugin,
@@ -45,6 +46,7 @@ def load_plugins(config_path: Path | str, *, problems: Problems | None = None) -
     ``problems`` the others are loaded all the same, and what is wrong is put there by the plugin's name.
     """
     config = Path(config_path).absolute()
+    check_trusted(config)
     registry = create_registry()
     loaded = load_named(registry, plugin_names(config), config.parent, problems)
     for source in declared_plugins():
@@ -64,12 +66,25 @@ def load_named(
     loaded: set[tuple[str, str]] = set()
     for name in names:
         with _problem_noted(name, problems):
+            _check_trusted(name, base)
             with _import_explained(name):
                 source = find_plugin(name, base)
             if source.identity not in loaded:
                 loaded.add(source.identity)
                 _load(registry, source)
     return loaded
+
+
+def _check_trusted(name: str, base: Path) -> None:
+    """Refuse the code of others: files that are named, and modules that lie beside the config file."""
+    top = base / name.partition(".")[0]
+    places = [path_of(name, base)] if is_path(name) else [top, top.with_suffix(".py")]
+    try:
+        for place in places:
+            if place.exists():
+                check_trusted(place)
+    except InvalidInput as error:
+        raise PluginError(f'Plugin "{name}" is not loaded: {error}') from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from ..base.files import read_mapping
 from ..base.paths import texts_in
 from ..base.problems import InvalidInput, Problem, problems_of
 from ..base.references import names_in
+from ..base.trust import check_trusted
 from ..configs import StrictConfig
 from ..llm.settings import LlmSettings
 
@@ -127,6 +128,7 @@ def shared_variables(path: Path | str) -> frozenset[str]:
 
 def read_config(path: Path | str) -> ProjectConfig:
     """The config file as a model; what is wrong is reported with its place in the file."""
+    check_trusted(Path(path))
     located = read_mapping(Path(path))
     try:
         return ProjectConfig.model_validate(located.data)
