@@ -111,7 +111,7 @@ async def test_what_was_said_before_is_kept(name: str) -> None:
 async def test_a_hiccup_is_tried_again() -> None:
     result = await meet([Answer(status=503, headers={"Retry-After": "0"}), says("Hello!")])
     assert result.passed
-    first, second = result.turns[0].attempts or ()
+    first, second = result.turns[0].attempts or []
     assert ("failed (503)" in str(first.error), first.retry_after, second.error) == (True, 0.0, None)
 
 
