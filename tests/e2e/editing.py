@@ -98,11 +98,11 @@ def fill_wording(card: Locator) -> None:
     field(card, "Word").fill("echo")
     card.get_by_role("button", name="Add word").click()
     field(card, "Word").last.fill("welcome")
-    choose(card.page, "Style", "Exact")
+    choose(card.page, "Style", "exact")
     field(card, "At least").fill("1")
     card.get_by_label("Shout").check()
     tone = card.get_by_role("group", name="Tone")
-    choose(card.page, "Mood", "Lively")
+    choose(card.page, "Mood", "lively")
     field(tone, "Loudest").fill("0.25")
 
 
@@ -118,6 +118,6 @@ def make_scenario(page: Page) -> None:
     page.keyboard.press("Escape")
     fill_wording(add_evaluator(page, "House Wording"))
     add_evaluator(page, "Response Length")
-    choose(page, "Unit", "Words")
+    choose(page, "Unit", "words")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Says the right words")).to_be_visible()

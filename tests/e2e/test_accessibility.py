@@ -20,8 +20,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_pages_of_definitions(site: Site, spare: Any, page: Page) -> None:
-    persona = site.post("/api/personas", {"name": "Guest", "headers": {"X-Token": "hush"}})
     connector = site.named("connectors", "agent")
+    guest = {"name": "Guest", "headers": {"X-Token": "hush"}, "connectorIds": [connector["id"]]}
+    persona = site.post("/api/personas", guest)
     everything: list[Any] = [
         {"type": one["type"], "config": {}}
         for one in site.get("/api/evaluator-types")
