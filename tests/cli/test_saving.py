@@ -53,7 +53,9 @@ def persona(**headers: str) -> Json:
 
 CASES = {
     "a literal secret is sealed": Saving(agent(), agent()),
-    "a reference stays as it is": Saving(persona(Cookie="${EVALSTUDIO_PUBLIC_C}"), persona(Cookie="${EVALSTUDIO_PUBLIC_C}")),
+    "a reference stays as it is": Saving(
+        persona(Cookie="${EVALSTUDIO_PUBLIC_C}"), persona(Cookie="${EVALSTUDIO_PUBLIC_C}")
+    ),
     "a mask keeps the secret": Saving(
         agent(headers={"Authorization": MASK}, baseUrl="http://127.0.0.1:9/b"),
         agent(baseUrl="http://127.0.0.1:9/b"),
