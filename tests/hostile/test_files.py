@@ -29,7 +29,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def careless() -> Iterator[None]:
     """A umask that takes nothing away: what is private must have been made so."""
     old = os.umask(0)
@@ -39,6 +39,7 @@ def careless() -> Iterator[None]:
         os.umask(old)
 
 
+@pytest.mark.usefixtures("careless")
 class TestPrivateFiles:
     async def test_the_database_and_what_stands_beside_it_are_the_owners(self, tmp_path: Path) -> None:
         store = await open_store(StorageSettings(), tmp_path)

@@ -54,8 +54,9 @@ def _problem_with(path: Path) -> str | None:
 
 
 def _is_guarded(mode: int) -> bool:
-    """Whether a mode that lets everybody write does no harm: a link's own, or a folder like /tmp."""
-    return stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX))
+    """Whether a mode that lets everybody write does no harm: a link's, a device's, or that of /tmp."""
+    is_folder = stat.S_ISDIR(mode)
+    return bool(mode & stat.S_ISVTX) if is_folder else not stat.S_ISREG(mode)
 
 
 def _name_of(user: int) -> str:
