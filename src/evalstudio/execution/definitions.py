@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_snake
 
 from ..base.located import Located
 from ..base.problems import InvalidInput, Problem, suggestion
+from ..plugins import create_registry
 from ..project.changes import (
     DefinitionChange,
     DefinitionContext,
@@ -123,6 +124,12 @@ class DefinitionService:
         """The definitions that cannot be run as they are, such as those an earlier version still took."""
         state = await load_project_state(self._store)
         return await asyncio.to_thread(refused_definitions, state, self._context)
+
+    async def refused_without_plugins(self) -> list[RefusedDefinition]:
+        """The same as far as it can be told without running the code of plugins."""
+        state = await load_project_state(self._store)
+        context = DefinitionContext(create_registry(), self._workspace.folder)
+        return await asyncio.to_thread(refused_definitions, state, context, known_types_only=True)
 
     async def delete(self, kind: DefinitionKind, definition_id: str, *, expected: int | None = None) -> None:
         await self._store.delete(kind, definition_id, expected=expected)

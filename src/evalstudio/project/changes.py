@@ -300,20 +300,33 @@ class RefusedDefinition:
         return {"kind": self.kind, "id": self.id, "name": self.name, "problems": self.problems}
 
 
-def refused_definitions(state: ProjectState, context: DefinitionContext) -> list[RefusedDefinition]:
-    """Every stored definition that would be refused if it were defined now. Only running needs a model."""
+def refused_definitions(
+    state: ProjectState, context: DefinitionContext, *, known_types_only: bool = False
+) -> list[RefusedDefinition]:
+    """Every stored definition that would be refused if it were defined now. Only running needs a model.
+
+    With ``known_types_only`` nothing is said of what uses types of plugins that are not loaded.
+    """
     people = _people(state.documents.values())
     refused: list[RefusedDefinition] = []
     for key, document in state.documents.items():
         entity, problems = state.entities[key], ProblemList()
         with problems.collect():
             check_stored(entity)
-        if not problems:
+        if not problems and (not known_types_only or _types_are_known(document, context)):
             here = _problems_here(document, people, context)
             problems += [one.within(subject=f'{document.kind} "{document.name}"') for one in here]
         if problems:
             refused.append(RefusedDefinition(document.kind, entity.id, document.name, [*map(str, problems)]))
     return refused
+
+
+def _types_are_known(document: Document, context: DefinitionContext) -> bool:
+    registry, body = context.registry, document.body
+    if document.kind == "connector":
+        return registry.get_connector(str(body.get("type"))) is not None
+    entries: Sequence[Mapping[str, Any]] = body.get("evaluators") or ()
+    return all(registry.get_evaluator(str(entry.get("type"))) is not None for entry in entries)
 
 
 def _persona_of(document: Document) -> Persona:
