@@ -123,6 +123,7 @@ def pass_k_coverage(agent: Agent, subjects: int, k: int, *, hat: bool, rounds: i
     return covered(all_pass if hat else 1 - all_fail, interval, rounds)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("subjects", "k", "rate", "likeness", "hat"),
     [(20, 2, 0.7, 2.0, True), (20, 2, 0.5, 10.0, False), (40, 2, 0.8, 2.0, True), (40, 3, 0.6, 2.0, False)],
@@ -154,6 +155,7 @@ class Latencies:
         return [math.exp(level + self.random.gauss(0, self.within)) for _ in range(runs)]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("subjects", "repetitions", "between", "within"),
     [(20, 1, 0.4, 0.2), (20, 3, 0.4, 0.4), (40, None, 0.3, 0.5)],
@@ -169,6 +171,7 @@ def test_means_of_few_subjects_err_on_the_wide_side() -> None:
     assert covered(0.0, lambda: mean_interval([[random.gauss(0, 1)] for _ in range(5)])) >= 95
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("subjects", "repetitions", "share"),
     [(20, 1, 0.5), (20, 3, 0.5), (60, 1, 0.9), (20, 1, 0.95), (40, None, 0.95)],
@@ -200,6 +203,7 @@ def comparison(agent: Agent, subjects: int, repetitions: int | None, *, factor: 
     return compare_rates(pairs)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("subjects", "repetitions", "rate", "likeness"),
     [(20, 1, 0.5, None), (20, 3, 0.8, 2.0), (20, None, 0.7, 10.0), (40, 5, 0.7, 2.0)],

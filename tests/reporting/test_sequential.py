@@ -129,6 +129,7 @@ def rate_executions(
     return met, missed, rounds / number / REPETITIONS
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("bound", "mean", "subjects"), [(0.8, 0.7999, 1), (0.8, 0.7999, 12), (0.5, 0.4999, 6)]
 )
@@ -139,6 +140,7 @@ def test_looking_after_every_repetition_finds_a_missed_rate_met_in_at_most_5_per
     assert met <= 0.05 * 2000
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("bound", "subjects"), [(0.9, 1), (0.8, 12)])
 def test_looking_after_every_repetition_finds_a_met_rate_missed_in_at_most_5_percent(
     bound: float, subjects: int
@@ -184,6 +186,7 @@ def paired_executions(drop: float, *, seed: int, number: int, subjects: int = 12
     return met, missed, rounds / number / REPETITIONS
 
 
+@pytest.mark.soak
 def test_the_same_agent_on_both_sides_is_rarely_found_worse() -> None:
     _, missed, _ = paired_executions(0.0, seed=4, number=2000)
     assert missed <= 0.05 * 2000
