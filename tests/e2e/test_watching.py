@@ -164,14 +164,18 @@ class TestLargeThings:
     def ids(self, project: Path) -> tuple[str, str]:
         return seed_long_run(project, 300), seed_large_execution(project, 5000)
 
-    def test_they_open_without_a_long_task(self, ids: tuple[str, str], site: Site, page: Page) -> None:
+    # How long a task takes says nothing on a machine that is busy with something else: measured apart.
+    @pytest.mark.parametrize("longest_task", [None, pytest.param(LONGEST_TASK, marks=pytest.mark.soak)])
+    def test_they_open_without_a_long_task(
+        self, ids: tuple[str, str], site: Site, page: Page, longest_task: int | None
+    ) -> None:
         run, execution = ids
         page.goto(f"/runs/{run}")
         expect(page.get_by_text("Question 1:")).to_be_visible()
         for _ in range(10):
             page.mouse.wheel(0, 2_000)
             page.wait_for_timeout(50)
-        assert max(long_tasks(page), default=0) <= LONGEST_TASK, long_tasks(page)
+        assert longest_task is None or max(long_tasks(page), default=0) <= longest_task, long_tasks(page)
 
         page.goto(f"/executions/{execution}")
         expect(page.get_by_text("5,000 of 5,000 runs done")).to_be_visible()
@@ -183,7 +187,7 @@ class TestLargeThings:
         page.get_by_text("Fail 400", exact=True).click()
         expect(page.get_by_role("table", name="Runs")).to_have_attribute("aria-rowcount", "401")
         page.get_by_role("button", name="Scenario", exact=True).click()
-        assert max(long_tasks(page), default=0) <= LONGEST_TASK, long_tasks(page)
+        assert longest_task is None or max(long_tasks(page), default=0) <= longest_task, long_tasks(page)
 
     @pytest.mark.soak
     def test_ten_thousand_rows_scroll_smoothly(self, project: Path, site: Site, page: Page) -> None:
