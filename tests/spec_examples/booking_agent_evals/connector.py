@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from booking_sdk import BookingAgent
+from spec_booking_sdk import BookingAgent
 
 from evalstudio import ConnectorContext, ConnectorError, ConnectorResponse, define_connector
 

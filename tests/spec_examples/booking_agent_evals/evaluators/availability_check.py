@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from booking_sdk import BookingAPI
 from pydantic import BaseModel, Field
+from spec_booking_sdk import BookingAPI
 
 from evalstudio import EvaluationResult, EvaluatorContext, define_evaluator
 
