@@ -7,28 +7,10 @@ from typing import Any
 
 import pytest
 from tests.conversation.talking import open_llm, says, scenario, verdict
+from tests.conversation.test_judging import BOOKED, DONE, criteria, judged
 from tests.support.model_server import HANG, ModelServer, Reply
 
 from evalstudio.conversation.library import run_scenario
-from evalstudio.conversation.results import RunResult
-from evalstudio.evaluators.results import Finding
-
-BOOKED = "Your table is booked, reference BK-12345."
-DONE = verdict(True, reasoning="It gave a reference.")
-
-
-async def judged(
-    replies: Any, *, agent: str = BOOKED, structured: str = "native", **fields: Any
-) -> RunResult:
-    """One turn, judged over HTTP."""
-    wanted = {"successCriteria": "The table is booked", "script": ["Book a table"], **fields}
-    async with ModelServer(replies) as server, open_llm(server, structured=structured) as llm:
-        return await run_scenario(scenario(**wanted), says(agent), llm=llm)
-
-
-def criteria(result: RunResult) -> Finding:
-    return next(r for r in result.evaluator_results if r.name == "criteria")
-
 
 # What a model may send instead of one clean object, with the verdict that is right; None is a judge error.
 GOOD = json.dumps(DONE)

@@ -145,7 +145,7 @@ class TestLoggingIn:
         kind = {"Content-Type": "application/json"}
         assert (await guarded("POST", "/api/session", raw=large, headers=kind)).status == 413
 
-        async def unsized():  # type: ignore[no-untyped-def]
+        async def unsized():
             for _ in range(100):
                 yield b" " * 1000
 

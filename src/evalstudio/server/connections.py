@@ -56,7 +56,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Whether the next thing to happen on it is the caller's: to send a request, or to read an answer."""
         return (self.is_waiting or bool(self._timers)) and not self.transport.is_closing()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._start("headers", HEADER_SECONDS)
         if not _make_room(self):
