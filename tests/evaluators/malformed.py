@@ -273,13 +273,17 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 def strict_object(text: str) -> dict[str, Any] | None:
     """The one JSON object that a reply is, alone or alone in a fence."""
     bare = text.strip(" \t\r\n\ufeff")
     if fence := re.fullmatch(r"(```|~~~)[a-zA-Z]*[ \t]*\r?\n(.*)(?:\1)", bare, re.DOTALL):
         bare = fence[2].strip(" \t\r\n\ufeff")
     try:
-        value = json.loads(bare, object_pairs_hook=_no_twins, strict=False)
+        value = json.loads(bare, object_pairs_hook=_no_twins, parse_constant=_no_constant, strict=False)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
