@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, computed_field
 
 from ..project.entities import Counts, RunSummary, Subject
 from ..storage.contract import COUNT_OF, RunGroup
+from .subjects import SubjectRuns, by_subject
 
 Z_95 = 1.959963984540054
 _SLOWEST = 3
@@ -158,37 +159,11 @@ def count(groups: Iterable[RunGroup]) -> Counts:
     return Counts(**numbers)
 
 
-@dataclass(slots=True)
-class _Repetitions:
-    """The repetitions of one subject in one execution."""
-
-    subject: Subject
-    runs: int = 0
-    passed: int = 0
-    failed: int = 0
-
-    @property
-    def flaky(self) -> bool:
-        """The definition of flakiness: some passed and some failed. An error is neither."""
-        return self.passed > 0 and self.failed > 0
-
-
-def _repetitions(groups: Iterable[RunGroup]) -> Iterable[_Repetitions]:
-    by_subject: dict[tuple[Any, ...], _Repetitions] = {}
-    for group in groups:
-        key = (group.execution_id, *group.subject.key)
-        repetitions = by_subject.setdefault(key, _Repetitions(group.subject))
-        repetitions.runs += group.runs
-        repetitions.passed += group.runs if group.outcome == "pass" else 0
-        repetitions.failed += group.runs if group.outcome == "fail" else 0
-    return by_subject.values()
-
-
 def flaky_subjects(groups: Iterable[RunGroup]) -> list[FlakySubject]:
     """What passed in some repetitions and failed in others."""
     flaky = [
         FlakySubject(subject=one.subject, runs=one.runs, passed=one.passed, failed=one.failed)
-        for one in _repetitions(groups)
+        for one in by_subject(groups).values()
         if one.flaky
     ]
     return sorted(flaky, key=lambda one: one.subject.label)
@@ -196,8 +171,8 @@ def flaky_subjects(groups: Iterable[RunGroup]) -> list[FlakySubject]:
 
 def flakiest(groups: Iterable[RunGroup], most: int) -> list[FlakyHistory]:
     """The subjects that were flaky in the largest share of their executions, then in the most of them."""
-    histories: dict[tuple[Any, ...], list[_Repetitions]] = defaultdict(list)
-    for one in _repetitions(groups):
+    histories: dict[tuple[Any, ...], list[SubjectRuns]] = defaultdict(list)
+    for one in by_subject(groups).values():
         if one.passed + one.failed > 1:
             histories[one.subject.key].append(one)
     flaky = [
