@@ -12,7 +12,7 @@ from ...base.text import cut
 from ..contract import EvaluatorContext, Gate
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import Pattern, compile_pattern, matches_any_text
-from .text import CriterionName, Graded, Scope, ruled, scoped_texts
+from .text import CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
 
 _LONGEST_QUOTE = 200
 
@@ -59,15 +59,17 @@ def _gate(config: RegexConfig | None) -> Gate:
 def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     """What the agent says matches a pattern, or does not when it must not."""
     config = ctx.config
-    match = first_match(config.compiled, scoped_texts(ctx, config.scope))
+    match = first_match(config.compiled, scoped_texts(ctx, config.scope), hidden=not config.must_match)
     metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
     return ruled(
         ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata
     )
 
 
-def first_match(pattern: Pattern, texts: Sequence[str]) -> str | None:
-    """The first piece of any of the texts that matches."""
+def first_match(pattern: Pattern, texts: Sequence[str], *, hidden: bool) -> str | None:
+    """The first piece of any of the texts that matches; ``hidden`` looks behind disguises as well."""
+    if hidden:
+        texts = [*texts, *(undisguised(text) for text in texts if not text.isascii())]
     return next((match for text in texts if (match := pattern.find(text)) is not None), None)
 
 

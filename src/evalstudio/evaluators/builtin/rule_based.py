@@ -22,6 +22,8 @@ from .text import (
     nfc,
     ruled,
     scoped_texts,
+    undisguised,
+    visible,
     visible_word,
 )
 
@@ -56,8 +58,9 @@ class RegexRule(EvaluatorConfig):
         _ = self.compiled
 
     def check(self, texts: Sequence[str]) -> Outcome:
-        match = first_match(self.compiled, texts)
-        return (match is not None) == (self.expected_outcome == "match"), match_reason(self.compiled, match)
+        must_match = self.expected_outcome == "match"
+        match = first_match(self.compiled, texts, hidden=not must_match)
+        return (match is not None) == must_match, match_reason(self.compiled, match)
 
 
 class _Bounded(EvaluatorConfig):
@@ -76,12 +79,13 @@ class _Bounded(EvaluatorConfig):
             raise ValueError(f"min {self.min} is greater than max {self.max}")
         return self
 
-    def within(self, number: int, what: str) -> Outcome:
-        if self.min is not None and number < self.min:
-            return False, f"{number} {what}, fewer than {self.min}"
-        if self.max is not None and number > self.max:
-            return False, f"{number} {what}, more than {self.max}"
-        return True, f"{number} {what}"
+    def within(self, least: int, most: int, what: str) -> Outcome:
+        """Whether the bounds hold, each for the way of counting that is harder on the text."""
+        if self.min is not None and least < self.min:
+            return False, f"{least} {what}, fewer than {self.min}"
+        if self.max is not None and most > self.max:
+            return False, f"{most} {what}, more than {self.max}"
+        return True, f"{most} {what}"
 
 
 class LengthRule(_Bounded):
@@ -90,7 +94,8 @@ class LengthRule(_Bounded):
     type: Literal["length"] = Field(description="The number of characters")
 
     def check(self, texts: Sequence[str]) -> Outcome:
-        return self.within(len(nfc(joined(texts))), "characters")
+        text = nfc(joined(texts))
+        return self.within(len(visible(text)), len(text), "characters")
 
 
 class _Words(EvaluatorConfig):
@@ -112,7 +117,10 @@ class IncludesRule(_Words):
     )
 
     def check(self, texts: Sequence[str]) -> Outcome:
-        folded = self.fold(joined(texts))
+        text = joined(texts)
+        folded = self.fold(text)
+        if self.expected_outcome == "none" and not text.isascii():
+            folded = f"{folded}\n{self.fold(undisguised(text))}"
         present = [word for word in self.keywords if self.fold(word) in folded]
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if word not in present]
@@ -130,9 +138,14 @@ class KeywordCountRule(_Words, _Bounded):
     )
 
     def check(self, texts: Sequence[str]) -> Outcome:
-        folded = self.fold(joined(texts))
+        text = joined(texts)
         forms = {self.fold(word) for word in self.keywords}
-        return self.within(sum(folded.count(form) for form in forms), "keyword occurrences")
+        least, most = (_occurrences(self.fold(one), forms) for one in (text, undisguised(text)))
+        return self.within(least, max(least, most), "keyword occurrences")
+
+
+def _occurrences(text: str, forms: set[str]) -> int:
+    return sum(text.count(form) for form in forms)
 
 
 class JsonParseRule(EvaluatorConfig):

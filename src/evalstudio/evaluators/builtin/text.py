@@ -89,6 +89,14 @@ def visible(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
+def undisguised(text: str) -> str:
+    """Without hidden characters and with look-alikes in their plain form: what a reader sees.
+
+    Whatever must not be there is looked for in this form too, so that it cannot be hidden.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
+
+
 def visible_word(word: str) -> str:
     """A word with something to see in it, without blanks around it."""
     if not visible(word).strip():

@@ -19,7 +19,7 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
 from .json_schema import broken
-from .text import CriterionName, as_list, errored, ruled
+from .text import CriterionName, as_list, errored, ruled, undisguised
 from .tool_matching import Claim, place
 
 
@@ -84,9 +84,14 @@ class RuleOutcome:
 def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutcome]:
     """Each rule by itself first, then those that hold against each other: calls of their own, in order."""
     numbered = list(enumerate(calls))
+    disguises = _disguises(rules, calls)
     readings = [
-        Reading(rule, {number: rule.check(call) for number, call in numbered if call.name == rule.tool})
-        for rule in rules
+        Reading(
+            rule,
+            {number: rule.check(call) for number, call in numbered if call.name in (rule.tool, *others)},
+            others,
+        )
+        for rule, others in zip(rules, disguises, strict=True)
     ]
     outcomes = [_alone(reading) for reading in readings]
     claims = [
@@ -107,6 +112,23 @@ def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutc
     return outcomes
 
 
+def _disguises(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[Sequence[str]]:
+    """For each rule that forbids or limits a tool, the other names under which it was called.
+
+    A name that differs in case, blanks or hidden characters only would otherwise get around the rule. One
+    that another rule spells out is a tool of its own.
+    """
+    tools = {rule.tool for rule in rules}
+    strange: dict[str, list[str]] = {}
+    for name in {call.name for call in calls} - tools:
+        strange.setdefault(_bare(name), []).append(name)
+    return [sorted(strange.get(_bare(rule.tool), ())) if rule.limits else () for rule in rules]
+
+
+def _bare(name: str) -> str:
+    return "".join(undisguised(name).casefold().split())
+
+
 def _claim(number: int, reading: Reading) -> Claim:
     rule = reading.rule
     pinned = rule.which in ("first", "last")
@@ -118,13 +140,16 @@ def _claim(number: int, reading: Reading) -> Claim:
 def _alone(reading: Reading) -> RuleOutcome:
     """A rule as if there were no others."""
     rule, count = reading.rule, len(reading.calls)
-    called = f"{rule.tool} was called {_times(count)}" if count else f"{rule.tool} was not called"
+    spelling = f" as {', '.join(map(repr, reading.disguises))}" if reading.disguises else ""
+    called = f"{rule.tool} was called {_times(count)}{spelling}" if count else f"{rule.tool} was not called"
     if rule.forbidden:
         return _forbidden(reading, called)
     if not count:
         if rule.required or rule.min_calls:
             return RuleOutcome(False, called, 0)
         return RuleOutcome(None if rule.max_calls is None else True, called, 0)
+    if reading.disguises:
+        return RuleOutcome(False, f"{called}: another spelling does not get around maxCalls", count)
     misfit = reading.misfit()
     if isinstance(misfit, Exception):
         return RuleOutcome(False, called, count, misfit)
@@ -175,7 +200,8 @@ class ToolRule(EvaluatorConfig):
 
     tool: Name = Field(
         validation_alias=AliasChoices("tool", "expectedToolName"),
-        description="The tool's name, upper and lower case as the agent writes it",
+        description="The tool's name, upper and lower case as the agent writes it; one that is forbidden "
+        "or has maxCalls is also recognised in other spellings",
     )
     required: bool = Field(
         False,
@@ -230,6 +256,11 @@ class ToolRule(EvaluatorConfig):
         if self.required or self.forbidden or self.order is not None or self.validator is not None:
             return True
         return self.arguments is not None or self.argument_checks is not None
+
+    @property
+    def limits(self) -> bool:
+        """Whether a call too many breaks the rule."""
+        return self.forbidden or self.max_calls is not None
 
     @property
     def competes(self) -> bool:
@@ -288,6 +319,7 @@ class Reading:
 
     rule: ToolRule
     outcomes: dict[int, Outcome]
+    disguises: Sequence[str] = ()
 
     @property
     def calls(self) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cached_property
 from typing import Annotated
 
@@ -10,12 +9,11 @@ from pydantic import AfterValidator, Field
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
-from .text import Graded, ScopedTextConfig, comparable, contains, ruled, scoped_texts, visible
+from .text import Graded, ScopedTextConfig, comparable, contains, ruled, scoped_texts, undisguised
 
 
 def _plain(text: str, case_sensitive: bool) -> str:
-    text = text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
-    return comparable(text, case_sensitive=case_sensitive, collapsed=True)
+    return comparable(undisguised(text), case_sensitive=case_sensitive, collapsed=True)
 
 
 def _visible_term(term: str) -> str:
