@@ -211,6 +211,36 @@ class TestSeveralRules:
             ]
             assert conclude([E], turns).outcome == outcome, pair
 
+    @pytest.mark.parametrize(
+        ("turns", "counts", "outcome"),
+        [
+            ((("fail", "fail"), ("skip", "skip")), 1, "fail"),
+            ((("skip", "skip"), ("skip", "skip")), 2, "unasserted"),
+            ((("error", "pass"), ("fail", "fail")), 1, "error"),
+            ((("error", "pass"), ("error", "skip")), 2, "error"),
+            ((("fail", "error"), ("fail", "skip"), ("error", "skip")), 3, "error"),
+            ((("fail", "error"), ("fail", "skip"), ("skip", "skip")), 2, "fail"),
+            ((("skip", "pass"), ("pass", "pass")), 1, "pass"),
+            ((("error", "pass"), ("pass", "pass"), ("fail", "fail")), 2, "pass"),
+        ],
+    )
+    def test_which_turn_counts_for_an_eventually(self, turns: Any, counts: int, outcome: str) -> None:
+        verdict = conclude([E], [[result(E, what, n) for what in pair] for n, pair in enumerate(turns, 1)])
+        assert ({row.turn for row in verdict.evaluator_results}, verdict.outcome) == ({counts}, outcome)
+
+    def test_a_decisive_error_or_success_does_not_count_as_a_decisive_failure(self) -> None:
+        for what in ("error", "skip"):
+            first = [result(E, "fail"), result(E, what, decisive=True)]
+            assert conclude([E], [first, [result(E, "pass", 2)]]).outcome == "pass"
+
+    def test_the_first_decisive_failure_counts(self) -> None:
+        turns = [[result(E, "fail", n, decisive=True), result(E, "fail", n)] for n in (1, 2)]
+        assert {row.turn for row in conclude([E], turns).evaluator_results} == {1}
+
+    def test_nothing_is_pending_when_it_is_over(self) -> None:
+        waiting = [result(E, "fail", n, pending=True) for n in (1, 2)]
+        assert [row.pending for row in conclude([E], [[one] for one in waiting]).evaluator_results] == [False]
+
     def test_a_decisive_success_beside_a_plain_failure_leaves_an_eventually_pending(self) -> None:
         turns = [
             [result(E, "fail"), result(E, "pass", decisive=True)],
@@ -241,6 +271,9 @@ class TestMetrics:
 
     def test_a_metric_without_a_value_is_left_out(self) -> None:
         assert conclude_once([result(M, "error")]).metrics == {}
+
+    def test_a_missing_measurement_scores_nothing(self) -> None:
+        assert score_on_scale(result(M, "pass", value=0.0, metadata={"missing": True}), None) is None
 
     def test_a_metric_that_never_ran_is_left_out(self) -> None:
         assert conclude([M], [[result(A, "pass")]]).evaluator_results == []
@@ -337,7 +370,10 @@ class TestOneTurnAlone:
         fast = define_evaluator("fast")(fails).use(name="fast")
         slow = define_evaluator("slow", cost="llm")(fails).use(name="slow")
         verdict = await run_evaluators([fast, slow], TurnFacts())
-        assert [one.name for one in verdict.evaluator_results] == ["fast", "slow"]
+        assert [(one.name, one.not_asked) for one in verdict.evaluator_results] == [
+            ("fast", False),
+            ("slow", False),
+        ]
 
     async def test_no_more_run_at_once_than_the_limit_allows(self) -> None:
         active, most = 0, 0
@@ -385,6 +421,46 @@ class TestWhatIsShown:
         assert (shown.value, shown.reason) == (3.0, "3 calls in all, over 2 turns (1 of 3 not measured)")
         assert shown.metadata == {"n": 3, "names": ["a", "b"], "track": "all", "reduce": "sum", "turns": 2}
 
+    def test_what_is_not_on_every_turn_or_not_to_be_added_is_left_as_it_is(self) -> None:
+        seen = [
+            {"first": 1, "yes": True, "mixed": ["a"], "same": "x", "cleared": None, "changed": "a"},
+            {"later": None, "yes": True, "mixed": 1, "same": "x", "cleared": None, "changed": "a"},
+            {"later": None, "yes": True, "mixed": 1, "same": "x", "cleared": None, "changed": "b"},
+        ]
+        metric = entry("m", kind="metric", reduce="sum")
+        turns = [[result(metric, "pass", n, value=1.0, metadata=data)] for n, data in enumerate(seen, 1)]
+        (shown,) = conclude([metric], turns).evaluator_results
+        assert shown.metadata == {"yes": True, "same": "x", "cleared": None, "reduce": "sum", "turns": 3}
+        assert shown.metadata["yes"] is True
+
+    def test_a_mean_adds_nothing_up(self) -> None:
+        metric = entry("m", kind="metric", reduce="mean")
+        data = {"n": 2, "names": ["a"]}
+        turns = [[result(metric, "pass", n, value=1.0, metadata=data)] for n in (1, 2)]
+        (shown,) = conclude([metric], turns).evaluator_results
+        assert shown.metadata == {"n": 2, "names": ["a"], "reduce": "mean", "turns": 2}
+
+    @pytest.mark.parametrize(("how", "turn"), [("last", 3), ("max", 2)])
+    def test_the_last_of_equal_measurements_is_shown_with_its_own_reason(self, how: str, turn: int) -> None:
+        metric = entry("m", kind="metric", reduce=how)
+        turns = [[result(metric, "pass", n, value=v)] for n, v in enumerate((4.0, 4.0, 1.0), 1)]
+        (shown,) = conclude([metric], turns).evaluator_results
+        assert (shown.turn, shown.reason) == (turn, "m pass")
+
+    @pytest.mark.parametrize("how", ["sum", "mean"])
+    def test_a_single_measurement_keeps_its_own_reason(self, how: str) -> None:
+        metric = entry("m", kind="metric", reduce=how)
+        turns = [[result(metric, "pass", 1, value=4.0, metadata={"n": 1})], [result(metric, "error", 2)]]
+        (shown,) = conclude([metric], turns).evaluator_results
+        assert (shown.reason, shown.metadata) == ("m pass", {"n": 1})
+
+    def test_of_several_turns_on_which_it_was_not_asked_the_last_is_shown(self) -> None:
+        spared = [
+            [result(A, "pass", n), result(E, "skip", n, metadata={"notAsked": True}), result(F, "pass", n)]
+            for n in (1, 2)
+        ]
+        assert [(row.name, row.turn) for row in conclude([E], spared).evaluator_results] == [("e", 2)]
+
     def test_a_mean_is_explained_and_the_largest_is_that_of_its_turn(self) -> None:
         for how, turn, reason in (("mean", 3, "2 on average, over 3 turns"), ("max", 2, "m pass")):
             metric = entry("m", kind="metric", reduce=how)
@@ -414,3 +490,50 @@ class TestWhatIsShown:
             ("e", "e pass"),
             ("f", "f fail"),
         ]
+
+
+TEN = EvaluationCriteria(name="polite", scale="numeric", range=(0, 10))
+
+
+class TestScoresThatCannotBeRead:
+    @pytest.mark.parametrize(
+        ("criteria", "why"),
+        [([TEN], "cannot be read"), ([], 'no criterion is named "polite"')],
+        ids=["on its scale", "without a criterion"],
+    )
+    def test_an_assertion_with_one_is_an_error(self, criteria: list[EvaluationCriteria], why: str) -> None:
+        odd = result(A, "pass", criterion_name="polite", score="lots", decisive=True)
+        verdict = conclude_once([odd, result(A, "pass")], criteria)
+        assert (verdict.outcome, verdict.fault) == ("error", "evaluator")
+        (shown, other) = verdict.evaluator_results
+        assert shown.error is not None
+        assert why in shown.error
+        assert shown.reason == f"Evaluator error: {shown.error}"
+        assert (shown.success, shown.decisive, shown.fault) == (False, False, "evaluator")
+        assert other.error is None
+        assert verdict.coverage is not None
+        assert verdict.coverage.errors == 1
+
+    @pytest.mark.parametrize("others", [[], [result(A, "pass")]], ids=["alone", "beside a pass"])
+    def test_a_metric_with_one_stays_a_measurement_and_the_whole_is_an_error(self, others: Any) -> None:
+        odd = result(M, "pass", criterion_name="polite", score="lots")
+        verdict = conclude_once([odd, *others], [TEN])
+        assert verdict.evaluator_results[0].error is None
+        assert (verdict.outcome, verdict.fault, verdict.score) == ("error", "evaluator", None)
+        assert verdict.reason.startswith('Check could not score "polite": ')
+
+    def test_a_metric_that_broke_and_should_have_scored_a_criterion_makes_it_an_error(self) -> None:
+        verdict = conclude_once([result(M, "error", criterion_name="polite"), result(A, "pass")], [TEN])
+        assert (verdict.outcome, verdict.reason) == ("error", 'Check could not score "polite": broken')
+
+    def test_what_has_no_criterion_or_one_nobody_declared_is_looked_over(self) -> None:
+        findings = [result(M, "error"), result(M, "error", criterion_name="other"), result(A, "pass")]
+        assert conclude_once(findings, [TEN]).outcome == "pass"
+
+    def test_a_failure_stays_a_failure(self) -> None:
+        verdict = conclude_once([result(M, "error", criterion_name="polite"), result(A, "fail")], [TEN])
+        assert (verdict.outcome, verdict.reason) == ("fail", "a fail")
+
+    def test_a_score_that_can_be_read_is_no_error(self) -> None:
+        findings = [result(M, "pass", criterion_name="polite", score=5), result(A, "pass")]
+        assert conclude_once(findings, [TEN]).outcome == "pass"

@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 from .contract import Reduce, TurnFacts
@@ -52,7 +52,7 @@ def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
 def has_held(entry: Entry, turns: Turns) -> bool:
     """Whether every latch of an ``eventually`` assertion has held on some turn."""
     latches = _latches(entry, turns)
-    return bool(latches) and all(any(turn.together.holds for turn in of) for of in latches.values())
+    return bool(latches) and all(any(turn.holds for turn in of) for of in latches.values())
 
 
 def mark_pending(results: Iterable[Finding]) -> None:
@@ -204,8 +204,6 @@ def effective(entry: Entry, turns: Turns) -> list[Finding]:
     own = _own(entry, turns)
     if not own:
         return [r for results in turns for r in results if r.name == entry.key][-1:]
-    if len(own) == 1 and len(own[0]) == 1:
-        return [_over(own[0][0])]
     if entry.gate == "eventually":
         return [row for turns_of in _latches(entry, turns).values() for row in _counting(turns_of).shown()]
     rows: dict[tuple[str | None, int], list[Finding]] = {}
@@ -225,10 +223,25 @@ def _own(entry: Entry, turns: Turns) -> list[list[Finding]]:
 
 @dataclass(frozen=True, slots=True)
 class _Latched:
-    """What an entry found about one criterion on one turn: its rules, and-ed and one by one."""
+    """What an entry found about one criterion on one turn; its rules are and-ed, a skip says nothing."""
 
-    together: Finding
     rules: list[Finding]
+
+    @property
+    def failed(self) -> bool:
+        return any(rule.failed for rule in self.rules)
+
+    @property
+    def failed_for_good(self) -> bool:
+        return any(rule.failed and rule.decisive for rule in self.rules)
+
+    @property
+    def errored(self) -> bool:
+        return not self.failed and any(rule.error is not None for rule in self.rules)
+
+    @property
+    def holds(self) -> bool:
+        return any(rule.holds for rule in self.rules) and not (self.failed or self.errored)
 
     def shown(self) -> list[Finding]:
         return [_over(rule) for rule in self.rules]
@@ -241,11 +254,11 @@ def _over(finding: Finding) -> Finding:
 
 def _counting(turns: Sequence[_Latched]) -> _Latched:
     """The turn that counts for an ``eventually``: all its rules must hold on one turn together."""
-    failures = [turn for turn in turns if turn.together.failed]
-    decisive = [turn for turn in failures if turn.together.decisive]
-    errors = [turn for turn in turns if turn.together.error is not None]
-    holding = [turn for turn in turns if turn.together.holds]
-    return (decisive or holding[:1] or errors[-1:] or failures[-1:] or turns[-1:])[0]
+    decisive = [turn for turn in turns if turn.failed_for_good]
+    holding = [turn for turn in turns if turn.holds]
+    errors = [turn for turn in turns if turn.errored]
+    failures = [turn for turn in turns if turn.failed]
+    return (decisive or holding or errors[-1:] or failures[-1:] or turns[-1:])[0]
 
 
 def _effective(results: Sequence[Finding]) -> Finding:
@@ -267,11 +280,11 @@ def _weakest(holding: Sequence[Finding]) -> Finding:
 
 
 def _latches(entry: Entry, turns: Turns) -> dict[str | None, list[_Latched]]:
-    """The results of one entry by criterion name, one per turn; several in a turn are and-ed."""
+    """The results of one entry by criterion name, one per turn."""
     latches: dict[str | None, list[_Latched]] = {}
     for results in _own(entry, turns):
         for name, rules in _by_criterion(results).items():
-            latches.setdefault(name, []).append(_Latched(reduce(_both, rules), rules))
+            latches.setdefault(name, []).append(_Latched(rules))
     return latches
 
 
@@ -282,28 +295,19 @@ def _by_criterion(results: Sequence[Finding]) -> dict[str | None, list[Finding]]
     return by_name
 
 
-def _both(first: Finding, second: Finding) -> Finding:
-    """Two results of one entry in one turn, and-ed: failure over error over success over skip."""
-    worse, other = (first, second) if _weight(first) >= _weight(second) else (second, first)
-    agreed = other.decisive and _weight(other) == _weight(worse)
-    return replace(worse, decisive=True) if agreed and not worse.decisive else worse
-
-
-def _weight(result: Finding) -> int:
-    if result.skipped:
-        return 0
-    return 3 if result.failed else 2 if result.error is not None else 1
-
-
 def _reduced(entry: Entry, turns: Turns) -> Finding | None:
     """A metric over the whole conversation, with a reason and metadata that fit its value."""
     findings = [result for results in turns for result in results if result.name == entry.key]
     if not findings:
         return None
-    measured = [finding for finding in findings if finding.value is not None and not finding.missing]
+    values: list[float] = []
+    measured: list[Finding] = []
+    for finding in findings:
+        if finding.value is not None and not finding.missing:
+            values.append(finding.value)
+            measured.append(finding)
     if not measured:
         return findings[-1]
-    values = [finding.value for finding in measured if finding.value is not None]
     value = _reduce(values, entry.reduce)
     if len(measured) == 1 or entry.reduce in ("last", "max"):
         return [finding for finding in measured if finding.value == value][-1]
@@ -331,8 +335,8 @@ def _reduced_metadata(several: Sequence[Mapping[str, Any]], how: Reduce) -> dict
             reduced[key] = sum(cast(list[float], items))
         elif how == "sum" and all(isinstance(item, list) for item in items):
             reduced[key] = [part for item in cast(list[list[Any]], items) for part in item]
-        elif all(item == items[0] for item in items):
-            reduced[key] = items[0]
+        elif all(one == next_one for one, next_one in pairwise(items)):
+            reduced[key] = items.pop()
     return reduced | {"reduce": how, "turns": len(several)}
 
 
