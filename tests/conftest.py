@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from tests.support.postgres import PostgresServer, running_postgres
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 
 @pytest.fixture

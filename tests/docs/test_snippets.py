@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command_line import warm_command_folder
 from tests.support.model_server import Recorded, threaded_server
 from tests.support.plugin_files import REPOSITORY
 from tests.support.snippets import Block, Page, blocks_of, matches, quiet_environment, steps_of
@@ -67,7 +68,7 @@ def test_the_snippets_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
-    commands = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    commands = f"{warm_command_folder()}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     page = Page(tmp_path, quiet_environment(PATH=commands, JUDGE_URL=judge_url))
     try:
         page.run(blocks_of(path.read_text(encoding="utf-8")), _name(path))

@@ -138,7 +138,7 @@ def through_text(documents: list[Document], form: Format) -> list[Document]:
     return read
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_applying_what_was_exported_changes_nothing(project: dict[Any, list[Any]], form: Format) -> None:
     project_state = project_state_of(project)
@@ -146,7 +146,7 @@ def test_applying_what_was_exported_changes_nothing(project: dict[Any, list[Any]
     assert changes_for(project_state, read, AROUND, prune=True) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_an_empty_project_becomes_the_same(project: dict[Any, list[Any]], form: Format) -> None:
     project_state = project_state_of(project)
@@ -156,7 +156,7 @@ def test_an_empty_project_becomes_the_same(project: dict[Any, list[Any]], form: 
     assert export_documents(again) == exported
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Format) -> None:
     exported = export_documents(project_state_of(project))
@@ -170,7 +170,7 @@ def test_one_file_each_holds_the_same(project: dict[Any, list[Any]], form: Forma
     assert read == {document.key: document for document in exported}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(plain, st.sampled_from(["yaml", "json"]))
 def test_any_plain_value_is_read_as_it_was_written(value: Any, form: Format) -> None:
     read = parse_text(to_text({"value": value}, form), "x", is_json=form == "json")[0].data["value"]
@@ -182,7 +182,7 @@ def test_a_document_does_not_say_what_is_only_a_default() -> None:
     assert document_of("persona", persona, {}).body == {"name": "Ana"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10)
 @given(projects(), st.sampled_from(["yaml", "json"]))
 def test_the_same_holds_for_a_project_on_disk(project: dict[Any, list[Any]], form: Format) -> None:
     exported = export_documents(project_state_of(project))

@@ -2,22 +2,123 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import time
+from functools import cache
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("evalstudio"))
+_SECONDS = 60.0
+# The interpreter reads these when it starts, which a forked command does not do again.
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ")
 
 
 def evalstudio(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    environment |= variables
+    measured = any(key.startswith("COV") for key in environment)
+    if measured or any(key.startswith(_READ_AT_START) for key in variables):
+        return _cold(arguments, cwd, environment)
+    return _forked([COMMAND, *arguments], cwd, environment)
+
+
+def _cold(
+    arguments: tuple[str, ...], cwd: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [COMMAND, *arguments],
         cwd=cwd,
-        env=environment | variables,
+        env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=_SECONDS,
         check=False,
     )
+
+
+def _forked(arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    with (
+        socket.socket(socket.AF_UNIX) as connection,
+        open(os.devnull) as nothing,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as err,
+    ):
+        connection.connect(warm_socket())
+        request = {"arguments": arguments, "folder": str(cwd), "environment": environment}
+        body = json.dumps(request).encode() + b"\n"
+        sent = socket.send_fds(connection, [body], [nothing.fileno(), out.fileno(), err.fileno()])
+        connection.sendall(body[sent:])
+        code = _status(connection, arguments)
+        for stream in (out, err):
+            stream.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+
+def _status(connection: socket.socket, arguments: list[str]) -> int:
+    answer = connection.makefile("r")
+    process = int(answer.readline())
+    connection.settimeout(_SECONDS)
+    try:
+        return int(answer.readline())
+    except TimeoutError:
+        os.kill(process, signal.SIGKILL)
+        raise subprocess.TimeoutExpired(arguments, _SECONDS) from None
+
+
+@cache
+def warm_socket() -> str:
+    """Where commands are forked; started once per test process and ended with it."""
+    folder = tempfile.TemporaryDirectory(prefix="commands-")
+    path = f"{folder.name}/socket"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.warm_commands", path],
+        stdin=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+
+    def end() -> None:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait()
+        folder.cleanup()
+
+    atexit.register(end)
+    while not os.path.exists(path):
+        assert server.poll() is None, "the process that starts commands has ended"
+        time.sleep(0.01)
+    return path
+
+
+_SHIM = """#!{python} -SE
+import json, os, socket, sys
+# What is stopped by a signal has to be the process that gets it.
+if {{"serve", "worker"}} & set(sys.argv) or any(name.startswith("COV") for name in os.environ):
+    os.execv({command!r}, sys.argv)
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({path!r})
+request = dict(arguments=[{command!r}, *sys.argv[1:]], folder=os.getcwd(), environment=dict(os.environ))
+body = json.dumps(request).encode() + b"\\n"
+connection.sendall(body[socket.send_fds(connection, [body], [0, 1, 2]):])
+answer = connection.makefile("r")
+answer.readline()
+sys.exit(int(answer.readline()))
+"""
+
+
+@cache
+def warm_command_folder() -> str:
+    """A folder for the PATH of a shell, in which ``evalstudio`` is forked as well."""
+    path = warm_socket()
+    folder = Path(path).with_name("bin")
+    folder.mkdir()
+    shim = folder / "evalstudio"
+    shim.write_text(_SHIM.format(python=sys.executable, command=COMMAND, path=path))
+    shim.chmod(0o755)
+    return str(folder)
