@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalstudio.base.addresses import host_of, is_local, origin, shown_address
+from evalstudio.base.addresses import host_of, is_local, named_host, origin, shown_address
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,7 @@ from evalstudio.base.addresses import host_of, is_local, origin, shown_address
         ("https://A.example/x?y", "https://a.example:443"),
         ("http://u:p@a:8080/x", "http://a:8080"),
         ("http://[::1]:9/x", "http://::1:9"),
+        (" http://a ", "http://a:80"),
         (None, ""),
         ("${URL}", "${URL}"),
         ("http://[::1", "http://[::1"),
@@ -45,6 +46,50 @@ def test_what_is_shown_has_no_credentials_and_no_query(address: str, whole: str,
 )
 def test_a_host_is_named_without_port_brackets_and_case(header: str, host: str) -> None:
     assert host_of(header) == host
+
+
+@pytest.mark.parametrize(
+    ("header", "host"),
+    [
+        ("Localhost:3000", "localhost"),
+        (" a.example\t", "a.example"),
+        ("a.example.:1", "a.example"),
+        ("a_b-c.d:65535", "a_b-c.d"),
+        ("A", "a"),
+        ("[::1]:80", "::1"),
+        ("[0:0::1]", "::1"),
+        ("[FE80::1]", "fe80::1"),
+    ],
+)
+def test_a_host_header_names_a_host_and_perhaps_a_port(header: str, host: str) -> None:
+    assert named_host(header) == host
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "a:0",
+        "a:65536",
+        "a:",
+        "a:1:2",
+        "::1",
+        "[::1",
+        "[::1]x",
+        "[1.2]",
+        "[:::]",
+        "a b",
+        "a/b",
+        "u@a",
+        "-a",
+        # Letters that are the same as k and s when case is ignored, elsewhere than in ASCII.
+        "\u212aelvin",
+        "\u017f",
+        "a" * 300,
+    ],
+)
+def test_anything_else_names_none(header: str) -> None:
+    assert named_host(header) is None
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9:80", "[::1]:3000", "::1"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalstudio.server import throttle as throttling
-from evalstudio.server.policy import LARGEST_HEADERS, MOST_HEADERS, ServerPolicy
+from evalstudio.server.policy import LARGEST_HEADERS, LARGEST_LOGIN, MOST_HEADERS, ServerPolicy
 from evalstudio.server.security import (
     AccessControl,
     Guard,
@@ -24,8 +24,16 @@ from evalstudio.server.security import (
     token_of_environment,
     token_of_project,
 )
-from evalstudio.server.sessions import COOKIE, LIFETIME, issue, read_session, session_cookie
-from evalstudio.server.throttle import TokenThrottle, TooManyTokens
+from evalstudio.server.sessions import (
+    COOKIE,
+    LIFETIME,
+    EndedSessions,
+    Session,
+    issue,
+    read_session,
+    session_cookie,
+)
+from evalstudio.server.throttle import TokenThrottle, TooManyTokens, caller_of
 
 TOKEN = "a-token-nobody-guesses-0123456789"
 OPEN = ServerPolicy(largest_body=1000)
@@ -331,6 +339,84 @@ class TestThrottle:
     def test_ten_thousand_callers_are_remembered(self) -> None:
         assert throttling._MOST_CALLERS == 10_000
 
+    def test_what_is_exactly_a_minute_old_no_longer_counts_beside_newer_ones(self, clock: Clock) -> None:
+        throttle = TokenThrottle()
+        throttle.add("a")
+        clock.now += 60
+        for _ in range(9):
+            throttle.add("a")
+        assert throttle.must_wait("a") is None
+
+    def test_the_answer_says_how_long_to_wait(self) -> None:
+        refusal = TooManyTokens(1.5)
+        assert (refusal.status, refusal.headers) == (429, {"Retry-After": "2"})
+
+    def test_three_hundred_from_everywhere_are_allowed_in_a_minute(self, clock: Clock) -> None:
+        throttle = TokenThrottle()
+        for number in range(300):
+            assert throttle.must_wait("new") is None
+            throttle.add(f"caller {number}")
+            clock.now += 0.125
+        assert throttle.must_wait("new") == 60.0 - 37.5
+        clock.now += 22.375
+        assert throttle.must_wait("new") == 0.125
+        clock.now += 0.125
+        assert throttle.must_wait("new") is None
+        throttle.add("new")
+        assert throttle.must_wait("another") == 0.125, "the oldest of three hundred counts, and no older one"
+
+    def test_whoever_was_right_waits_for_no_others_and_is_not_counted(self, clock: Clock) -> None:
+        throttle = TokenThrottle()
+        throttle.add("known")
+        throttle.was_right("known")
+        for number in range(299):
+            throttle.add(f"caller {number}")
+        for _ in range(3):
+            throttle.add("known")
+            throttle.was_right("known")
+        throttle.add("known")
+        assert throttle.must_wait("new") is None, "neither right tokens nor those of known callers count"
+        throttle.add("new")
+        assert throttle.must_wait("newer") == 60.0
+        assert throttle.must_wait("known") is None
+
+    def test_a_right_token_takes_back_one_count_alone(self, clock: Clock) -> None:
+        throttle = TokenThrottle()
+        for _ in range(5):
+            throttle.add("a")
+        throttle.add("a")
+        throttle.was_right("a")
+        assert len(throttle._seen["a"]) == 5
+        throttle.add("b")
+        throttle.was_right("b")
+        assert "b" not in throttle._seen
+
+    def test_of_known_callers_those_heard_of_last_are_remembered(
+        self, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(throttling, "_MOST_CALLERS", 3)
+        throttle = TokenThrottle()
+        for caller in "abcad":
+            throttle.add(caller)
+            throttle.was_right(caller)
+        assert list(throttle._known) == ["c", "a", "d"]
+
+    @pytest.mark.parametrize(
+        ("address", "caller"),
+        [
+            ("192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+            ("2001:db8:1:3::", "2001:db8:1:3::/64"),
+            ("fe80::1%eth0", "fe80::/64"),
+            ("fe80::1%a%b", "fe80::/64"),
+            ("", ""),
+            ("x" * 101, "x" * 100),
+        ],
+    )
+    def test_who_is_counted(self, address: str, caller: str) -> None:
+        assert caller_of(address) == caller
+
 
 class Exchange:
     """A guard over an app that answers with a status, and one request after the other."""
@@ -430,6 +516,73 @@ class TestTheGuard:
         assert (await exchange(client=("3.3.3.3", 1), authorization="Bearer wrong"))[0] == 401
 
 
+class TestLoggingIn:
+    def test_whoever_knows_the_token_gets_a_session_and_nobody_else(self) -> None:
+        access = AccessControl(TOKEN)
+        assert access.has_session(access.log_in("1.1.1.1", TOKEN))
+        assert access.log_in("1.1.1.1", "wrong") is None
+
+    def test_logging_out_ends_that_session_alone(self) -> None:
+        access = AccessControl(TOKEN)
+        first, second = (access.log_in("1.1.1.1", TOKEN) for _ in range(2))
+        access.log_out(first)
+        access.log_out("no session")
+        access.log_out(None)
+        assert (access.has_session(first), access.has_session(second)) == (False, True)
+
+    def test_a_session_is_ended_once(self) -> None:
+        ended = CountedEndings()
+        access = AccessControl(TOKEN, ended)
+        cookie = access.log_in("1.1.1.1", TOKEN)
+        for text in (cookie, cookie, None, "x"):
+            access.log_out(text)
+        assert ended.added == 1
+
+    def test_where_no_token_is_needed_everybody_is_known_and_nothing_is_a_token(self) -> None:
+        access = AccessControl(None)
+        access.log_out("x")
+        assert access.log_in("1.1.1.1", "None") is None
+        assert not access.has_session("x")
+        assert access.is_token("1.1.1.1", "None") is False
+        assert access.is_known(request(), "1.1.1.1")
+        login = request("POST", "/api/session")
+        for _ in range(9):
+            access.is_token("1.1.1.1", "")
+        assert access.refuse(login, "1.1.1.1") is None
+
+    def test_after_too_many_tokens_only_logging_in_has_to_wait(self) -> None:
+        access = AccessControl(TOKEN)
+        for _ in range(10):
+            access.is_token("1.1.1.1", "wrong")
+        with pytest.raises(TooManyTokens):
+            access.refuse(request("POST", "/api/session"), "1.1.1.1")
+        assert access.refuse(request("GET", "/api/session"), "1.1.1.1") is None
+        refusal = access.refuse(request("POST", "/api/runs"), "1.1.1.1")
+        assert refusal is not None
+        assert refusal.status == 401
+
+    def test_whoever_logs_in_sends_a_token_and_nothing_else(self) -> None:
+        large = ServerPolicy(token=TOKEN, largest_body=10 * LARGEST_LOGIN)
+
+        def refused(path: str, size: int, policy: ServerPolicy) -> bool:
+            facts = request("POST", path, content_length=str(size), content_type="application/json")
+            refusal = refuse(facts, policy)
+            return refusal is not None and refusal.status == 413
+
+        assert refused("/api/session", LARGEST_LOGIN + 1, large)
+        assert not refused("/api/session", LARGEST_LOGIN, large)
+        assert not refused("/api/runs", LARGEST_LOGIN + 1, large)
+        assert refused("/api/session", 1001, CLOSED)
+
+
+class CountedEndings(EndedSessions):
+    added = 0
+
+    def add(self, session: Session) -> None:
+        self.added += 1
+        super().add(session)
+
+
 class TestTheTokenOfTheServer:
     def test_the_environment_gives_it_without_blanks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EVALSTUDIO_TOKEN", f" {TOKEN}\n")
@@ -462,4 +615,6 @@ class TestTheTokenOfTheServer:
         assert is_new
         assert path.read_text() == token
         path.write_text(f" {TOKEN}\n")
+        path.chmod(0o644)
         assert token_of_project(tmp_path) == (TOKEN, False)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600

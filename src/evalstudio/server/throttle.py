@@ -65,7 +65,8 @@ class TokenThrottle:
         self._seen[caller].pop()
         if not self._seen[caller]:
             del self._seen[caller]
-        if caller not in self._known and self._all:
+        # What is taken back was counted among all unless the caller was known then.
+        if caller not in self._known:
             self._all.pop()
         self._known[caller] = None
         self._known.move_to_end(caller)
