@@ -13,7 +13,7 @@ from evalstudio.evaluators.results import Turn
 from evalstudio.messages import Message, tool_calls_of
 from evalstudio.project.entities import Execution
 from evalstudio.storage import queue
-from evalstudio.storage.contract import IdempotencyKey, Lease, Snapshot
+from evalstudio.storage.contract import Filters, IdempotencyKey, Lease, Snapshot
 from evalstudio.storage.errors import LeaseLost, NotFound, StorageError
 from evalstudio.storage.store import SqlStore
 
@@ -81,6 +81,59 @@ async def test_a_connector_without_room_is_passed_over(store: SqlStore) -> None:
     second = await store.claim("other", 20, 60, per_connector=7)
     assert Counter(one.run.connector_id for one in second) == {"slow": 5, "fast": 5}
     assert await store.claim("w", 20, 60, per_connector=7) == []
+
+
+async def test_room_that_is_left_is_filled_with_runs_of_other_connectors_once_each(store: SqlStore) -> None:
+    for connector in ("c1", "c1", "c1", "c2", "c2"):
+        await queued(store, connector_id=connector)
+    claims = await store.claim("w", 4, 60, per_connector=2)
+    assert Counter(claim.run.connector_id for claim in claims) == {"c1": 2, "c2": 2}
+    assert len({claim.lease.run_id for claim in claims}) == 4
+
+
+async def test_runs_without_a_connector_have_a_limit_of_their_own(store: SqlStore) -> None:
+    for connector in (None, None, "c1"):
+        await queued(store, connector_id=connector)
+    assert [claim.run.connector_id for claim in await store.claim("w", 1, 60, per_connector=1)] == [None]
+    assert [claim.run.connector_id for claim in await store.claim("w", 5, 60, per_connector=1)] == ["c1"]
+    assert await store.claim("w", 5, 60, per_connector=1) == []
+
+
+async def test_an_attempt_that_fails_inside_its_worker_is_tried_three_times(store: SqlStore) -> None:
+    await queued(store, 2)
+    (neighbour,) = await claimed(store)
+    for attempt in (1, 2, 3):
+        (mine,) = await claimed(store, "w2")
+        assert mine.lease.attempt == attempt
+        assert await store.fail_attempt(Lease(mine.lease.run_id, attempt, "stranger"), "no") == 0
+        assert await store.fail_attempt(mine.lease, "the disk is full") == 1
+    run = await store.run(mine.lease.run_id)
+    assert run.result is not None
+    assert (run.status, run.result.outcome, run.result.fault) == ("error", "error", "system")
+    assert "Given up after 3 attempts" in run.result.reason
+    assert "the disk is full" in run.result.reason
+    assert (await store.run(neighbour.lease.run_id)).status == "running"
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("UPDATE runs SET scenario_snapshot = 'gone'", "a snapshot it refers to is gone or damaged"),
+        ("UPDATE runs SET \"case\" = '{'", "unexpected end of data"),
+    ],
+)
+async def test_a_run_that_cannot_be_read_ends_when_it_is_claimed(
+    store: SqlStore, damage: str, says: str
+) -> None:
+    first, second = await queued(store), await queued(store)
+    where = f"{damage} WHERE execution_id = '{first.id}'"
+    await store.database.write(lambda unit: unit.connection.exec_driver_sql(where) and None)
+    assert [claim.run.execution_id for claim in await claimed(store, limit=9)] == [second.id]
+    (run,) = (await store.runs(Filters(execution_id=first.id))).items
+    assert run.result is not None
+    assert (run.status, run.result.fault) == ("error", "system")
+    assert run.result.reason.startswith("What was stored for this run cannot be read: ")
+    assert says in run.result.reason
 
 
 async def test_a_worker_may_keep_to_one_execution(store: SqlStore) -> None:
@@ -413,7 +466,12 @@ async def test_an_interrupted_attempt_says_why_and_one_that_never_was_is_refused
     await store.abandon(["w1"])
     first = await store.run(mine.lease.run_id, attempt=1)
     assert first.result is not None
-    assert (first.status, first.attempt, first.result.outcome) == ("error", 1, "error")
+    assert (first.status, first.attempt, first.result.outcome, first.result.fault) == (
+        "error",
+        1,
+        "error",
+        "system",
+    )
     assert "Interrupted: its worker was lost" in first.result.reason
     assert len(first.messages) == 2
     now = await store.run(mine.lease.run_id)
