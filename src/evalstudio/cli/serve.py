@@ -69,7 +69,8 @@ def worker(
     async def work() -> None:
         import asyncio
 
-        from ..execution.processor import Processor, stop_on_signals
+        from ..base.signals import stop_on_signals
+        from ..execution.processor import Processor
         from ..storage.contract import Filters
 
         async with local_project_at(config) as project:
@@ -83,7 +84,7 @@ def worker(
                 return not any([(await project.records.runs(one, limit=1)).items for one in filters])
 
             warn(f"worker {processor.worker_id} is ready; Ctrl-C stops it")
-            with stop_on_signals(stop):
+            with stop_on_signals(stop.set):
                 await processor.run(stop=stop, until=nothing_left if until_done else None)
             warn("worker stopped")
 
