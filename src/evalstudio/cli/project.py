@@ -130,12 +130,12 @@ def with_parameters(
     return command
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; where nobody can answer, --yes must say it."""
+def confirm(question: str, *, yes: bool, option: str = "--yes") -> None:
+    """Ask on a terminal; where nobody can answer, an option must say it."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise fail(f"{question} Nobody can answer here; add --yes.")
+        raise fail(f"{question} Nobody can answer here; add {option}.")
     typer.confirm(printable(question), abort=True, err=True)
 
 
