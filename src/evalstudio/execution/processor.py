@@ -96,7 +96,9 @@ class Processor:
 
     async def _take_over(self) -> None:
         """Runs of processes that died on this machine need not wait for their leases to expire."""
-        dead = [worker for worker in await self._store.workers() if has_died(worker)]
+        one_machine = self._store.database.on_one_machine
+        workers = await self._store.workers()
+        dead = [worker for worker in workers if has_died(worker, one_machine=one_machine)]
         if dead and (count := await self._store.abandon(dead)):
             log.warning("%d runs of a process that died are queued again", count)
 
