@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalstudio.base.concurrency import TimeLimitExceeded, WorkAborted, bounded
+from evalstudio.base.concurrency import TimeLimitExceeded, WorkAborted, bounded, set_within
 
 
 async def test_the_value_and_the_error_of_the_work_pass_through() -> None:
@@ -91,3 +91,23 @@ async def test_cancelling_the_caller_is_a_cancellation_and_reaches_the_work() ->
         await task
     assert seen.is_set()
     assert asyncio.all_tasks() == before
+
+
+async def test_an_event_is_awaited_no_longer_than_that() -> None:
+    event = asyncio.Event()
+    assert not await set_within(event, 0.01)
+    asyncio.get_running_loop().call_soon(event.set)
+    assert await set_within(event, 60)
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_a_cancellation_that_comes_together_with_the_event_is_not_lost(steps: int) -> None:
+    event = asyncio.Event()
+    task = asyncio.create_task(set_within(event, 60))
+    await asyncio.sleep(0.01)
+    event.set()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    if task.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await task

@@ -1,4 +1,4 @@
-"""``evalstudio init`` and ``status``."""
+"""``evalstudio init`` and ``status``, and ``serve`` where there is no project yet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Typed
+from tests.cli.conftest import Terminal, Typed
 from tests.support.command_line import evalstudio
 
 
@@ -100,3 +100,28 @@ class TestStatus:
         monkeypatch.chdir(tmp_path)
         assert 'make a project with "evalstudio init"' in typed("status", code=2).err
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("answer", [None, "n\n"])
+def test_serve_makes_no_project_unasked(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = typed("serve", code=None, stdin="" if answer is None else Terminal(answer))
+    assert done.code == (2 if answer is None else 1)
+    assert "There is no evalstudio.config.json here or in a folder above" in done.err
+    assert "--init" in done.err or answer
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("option", "answer"), [("--init", ""), ("--web", "y\n")])
+def test_serve_makes_a_project_on_request(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, answer: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The project is made; serving it is refused, which spares this test a server.
+    monkeypatch.setenv("EVALSTUDIO_TOKEN", "short")
+    done = typed("serve", "--host", "0.0.0.0", option, code=2, stdin=Terminal(answer))
+    assert f"Made a project in {tmp_path}" in done.err
+    assert (tmp_path / "evalstudio.config.json").exists()
+    assert "too short" in done.err

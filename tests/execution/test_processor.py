@@ -125,7 +125,7 @@ class TestLeases:
         assert (LEASE_SECONDS, GRACE_SECONDS) == (30.0, 5.0)
         async with prepared(wait=20) as project, working(Processor(project.workspace, grace_seconds=0)):
             await project.asked(1)
-            left = (await project.row()).lease_until / 1000 - time.time()
+            left = (await project.row()).lease_until / 1000 - time.monotonic()
             assert 25 < left < 31
 
     async def test_a_lost_lease_stops_the_work(self, prepared: Any) -> None:
@@ -229,7 +229,9 @@ class TestTakingOver:
             assert not has_died(living), living
         machine, boot, _ = host.split("/")
         assert not has_died(f"{machine}/{boot}/1:999999999-5:x"), "another namespace of process numbers"
-        assert not has_died(f"{machine}/00000000/1:999999999-5:x"), "another machine of the same name"
+        rebooted = f"{machine}/00000000/1:999999999-5:x"
+        assert not has_died(rebooted), "another machine of the same name"
+        assert has_died(rebooted, one_machine=True), "before this machine was started anew"
 
     def test_another_process_with_the_same_number_is_not_the_worker(self) -> None:
         place, own, _ = new_worker_id().split(":")

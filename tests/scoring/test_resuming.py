@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from tests.support.command_line import COMMAND
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
@@ -233,11 +235,92 @@ def test_a_run_with_other_settings_is_refused_and_nothing_is_touched(
     assert folder.output.read_bytes() == before
 
 
-def test_another_dataset_is_refused(folder: Folder) -> None:
-    folder.score(folder.dataset(rows(3)))
-    folder.dataset(rows(3), "other.jsonl")
-    with pytest.raises(InvalidInput, match="another dataset"):
-        folder.score("other.jsonl", resume=True)
+def edited(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "response": "something else"}
+
+
+CHANGED: dict[str, tuple[Callable[[list[dict[str, Any]]], list[dict[str, Any]]], str]] = {
+    "a record before the first": (
+        lambda old: [{**old[0], "id": "new"}, *old],
+        '"r0" at line 1 was scored, and RECORDS has "new" at line 1',
+    ),
+    "one less": (lambda old: old[1:], '"r0" at line 1 was scored, and RECORDS has "r1" at line 1'),
+    "two swapped": (lambda old: [old[1], old[0], *old[2:]], '"r0" at line 1 was scored'),
+    "another answer": (
+        lambda old: [edited(old[0]), *old[1:]],
+        "RECORDS has other records up to line 5, though with the same ids",
+    ),
+    "the last that was scored": (
+        lambda old: [*old[:4], edited(old[4]), *old[5:]],
+        "RECORDS has other records up to line 5",
+    ),
+    "cut short": (lambda old: old[:4], '"r4" at line 5 was scored, and RECORDS has nothing more'),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("case", CHANGED.values(), ids=CHANGED.keys())
+def test_another_dataset_of_the_same_name_is_refused(
+    folder: Folder,
+    case: tuple[Callable[[list[dict[str, Any]]], list[dict[str, Any]]], str],
+    workers: int,
+) -> None:
+    change, message = case
+    dataset = folder.dataset(rows(12))
+    folder.score(limit=5)
+    before = folder.output.read_bytes()
+    folder.dataset(change(list(rows(12))))
+    with pytest.raises(InvalidInput, match="the results of another dataset") as refused:
+        folder.score(resume=True, workers=workers)
+    assert message.replace("RECORDS", str(dataset)) in str(refused.value)
+    assert folder.output.read_bytes() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_records_under_another_name_go_on(folder: Folder, workers: int) -> None:
+    folder.score(folder.dataset(rows(12)), limit=5)
+    folder.dataset([*rows(5), *map(edited, rows(20)[5:])], "moved.jsonl")
+    assert folder.score("moved.jsonl", resume=True, workers=workers).records == 20
+    assert ids(folder) == [f"r{n}" for n in range(20)]
+
+
+def test_what_was_not_scored_may_change_whatever_the_sample(folder: Folder) -> None:
+    """The hash ends at the last record that was scored, in the middle of what was read at once."""
+    for done in range(1, 9):
+        folder.score(folder.dataset(rows(40)), share=0.5, limit=done)
+        last = folder.results()[-1]["line"]
+        folder.dataset([*rows(last), *map(edited, rows(50)[last:])])
+        resumed = folder.score(share=0.5, resume=True)
+        assert ids(folder)[:done] == [result["recordId"] for result in folder.results()[:done]]
+        assert len(ids(folder)) == len(set(ids(folder))) == resumed.records
+
+
+def test_what_is_piped_in_is_compared_too(folder: Folder) -> None:
+    lines = [orjson.dumps(row) + b"\n" for row in rows(30)]
+    options = ["/dev/stdin", "-c", "plan.json", "-o", "results.jsonl"]
+
+    def pipe(text: bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [COMMAND, "score", *options, *more], cwd=folder.path, input=text, capture_output=True, check=False
+        )
+
+    pipe(b"".join(lines), "--limit", "5")
+    refused = pipe(b"".join(lines[1:]), "--resume")
+    assert refused.returncode == 2
+    assert b"/dev/stdin has other records up to line 5" in refused.stderr
+    pipe(b"".join(lines), "--resume")
+    assert ids(folder) == [f"r{n}" for n in range(30)]
+
+
+def test_results_that_a_power_cut_left_ahead_of_the_note_are_scored_again(folder: Folder) -> None:
+    folder.score(folder.dataset(rows(12)), limit=5)
+    note = folder.output.with_name("results.jsonl.job.json")
+    old = note.read_bytes()
+    folder.score(limit=9, resume=True)
+    note.write_bytes(old)
+    summary = folder.score(resume=True)
+    assert (summary.resumed, summary.records) == (5, 12)
+    assert ids(folder) == [f"r{n}" for n in range(12)]
 
 
 def test_what_does_not_change_a_score_may_change(folder: Folder) -> None:

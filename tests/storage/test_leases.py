@@ -54,13 +54,18 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
+def lease_clock(store: SqlStore) -> int:
+    """Leases on one machine are measured by a clock that cannot be set."""
+    return time.monotonic_ns() // 1_000_000 if store.database.on_one_machine else now()
+
+
 class TestClaiming:
     async def test_the_lease_ends_when_it_was_asked_to(self, store: SqlStore) -> None:
         await queued(store)
-        before = now()
+        before, clock = now(), lease_clock(store)
         (mine,) = await claimed(store, "w1", lease=20_000.5)
         row = await row_of(store, mine.lease.run_id)
-        assert before + 20_000_500 - SLACK <= row.lease_until <= now() + 20_000_500 + SLACK
+        assert clock + 20_000_500 - SLACK <= row.lease_until <= lease_clock(store) + 20_000_500 + SLACK
         assert (row.status, row.worker_id, row.attempt, row.losses) == ("running", "w1", 1, 0)
         assert before <= row.started <= now()
         assert before <= row.updated <= now()
@@ -140,10 +145,31 @@ class TestHeartbeats:
     async def test_a_heartbeat_sets_the_end_anew(self, store: SqlStore) -> None:
         await queued(store)
         (mine,) = await claimed(store, lease=1)
-        before = now()
+        before = lease_clock(store)
         await store.heartbeat([mine.lease], 40_000.5)
         row = await row_of(store, mine.lease.run_id)
-        assert before + 40_000_500 - SLACK <= row.lease_until <= now() + 40_000_500 + SLACK
+        assert before + 40_000_500 - SLACK <= row.lease_until <= lease_clock(store) + 40_000_500 + SLACK
+
+    @pytest.mark.parametrize("step", [-86_400, -40, 40, 86_400])
+    async def test_a_clock_that_is_set_ends_no_lease(
+        self, store: SqlStore, monkeypatch: pytest.MonkeyPatch, step: int
+    ) -> None:
+        await queued(store)
+        (mine,) = await claimed(store, lease=30)
+        true_time = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: true_time() + step * 1_000_000_000)
+        assert await claimed(store, "w2") == []
+        await store.finish(mine.lease, ending())
+
+    async def test_a_lease_from_before_the_machine_was_started_anew_is_over(self, store: SqlStore) -> None:
+        if not store.database.on_one_machine:
+            return
+        await queued(store)
+        (mine,) = await claimed(store, "w1")
+        long_ago = update(runs).values(lease_until=lease_clock(store) + 10 * 86_400_000)
+        await store.database.write(lambda unit: unit.connection.execute(long_ago).rowcount)
+        (again,) = await claimed(store, "w2")
+        assert (again.lease.run_id, again.lease.attempt) == (mine.lease.run_id, 2)
 
     async def test_a_heartbeat_does_not_extend_the_lease_of_another_worker(self, store: SqlStore) -> None:
         await queued(store, 2)

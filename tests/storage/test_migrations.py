@@ -160,6 +160,16 @@ async def test_several_opening_a_new_project_at_once_make_it_once(
         await asyncio.gather(*(store.close() for store in stores))
 
 
+async def test_one_process_may_make_several_projects_at_once(tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(6)]
+    for folder in folders:
+        folder.mkdir()
+    for store in await asyncio.gather(*(open_store(SQLITE, folder) for folder in folders)):
+        await store.close()
+    for folder in folders:
+        assert (await status(SQLITE, folder)).state == "current"
+
+
 def test_no_database_library_is_imported_until_a_store_is_opened() -> None:
     code = (
         "import sys, evalstudio.storage.contract, evalstudio.storage.opening, evalstudio.project.entities;"

@@ -43,15 +43,17 @@ def make_project(
     *,
     repetitions: int | None = 1,
     personas: list[dict[str, Any]] | None = None,
+    agent: str = AGENT,
+    connector: str = "test-agent",
     **config: Any,
 ) -> Path:
     """A project with one eval over these scenarios; the path of its config file."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "agent.py").write_text(AGENT)
+    (folder / "agent.py").write_text(agent)
     path = folder / "evalstudio.config.json"
     path.write_text(json.dumps({"name": "test", "plugins": ["./agent.py"], **config}))
     definitions = {
-        "connectors": [{"name": "agent", "type": "test-agent"}],
+        "connectors": [{"name": "agent", "type": connector}],
         "personas": personas or [],
         "scenarios": scenarios,
         "evals": [

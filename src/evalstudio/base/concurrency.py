@@ -165,6 +165,19 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return outcome.result()
 
 
+async def set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event at most so long; whether it is set.
+
+    Not by ``wait_for``, which drops a cancellation that comes together with the event before Python 3.12.
+    """
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((waiting,), timeout=seconds)
+    finally:
+        waiting.cancel()
+    return event.is_set()
+
+
 _GRACE_SECONDS = 1.0
 # Longer than this nothing waits for a thread or an import: whatever holds them hangs.
 _LONGEST_PAUSE_SECONDS = 600.0

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import typer
 
+from ..base.signals import INTERRUPTED
 from .output import PlainFormatter, warn
 
 _OUT_OF_REACH = 4
@@ -35,6 +36,8 @@ def main() -> None:
     except typer.Abort:
         warn("Aborted.")
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception as error:
         if isinstance(error, UsageMistake):
             _explain(error)

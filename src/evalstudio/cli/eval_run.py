@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from ..base.signals import INTERRUPTED, stop_on_signals
 from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
 from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, project_at, run_async
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..project.entities import Counts, Execution, StoredEval
     from ..storage.contract import Records
 
-EXIT_FAILED, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 3, 130
+EXIT_FAILED, EXIT_UNDECIDED = 1, 3
 # How long a stopped command waits for the answer that says whether the execution was started.
 _LAST_ANSWER_SECONDS = 15.0
 
@@ -63,20 +64,20 @@ def eval_run(
 
     async def work() -> int:
         from ..base.outages import riding_out
-        from ..execution.processor import stop_on_signals
 
         options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
-        async with project_at(config, server, options) as project:
-            # A database or a server that is away for a while does not end a long command.
-            with stop_on_signals(stop), riding_out():
-                execution = await _start(project, part, stop)
-                if execution is None:
-                    return EXIT_INTERRUPTED
-                done = await follow(project, execution, stop, concurrency, quiet=as_json)
-            fails = agent_errors == "fail"
-            return await report(
-                project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
-            )
+        with stop_on_signals(stop.set):
+            async with project_at(config, server, options) as project:
+                # A database or a server that is away for a while does not end a long command.
+                with riding_out():
+                    execution = await _start(project, part, stop)
+                    if execution is None:
+                        return INTERRUPTED
+                    done = await follow(project, execution, stop, concurrency, quiet=as_json)
+                fails = agent_errors == "fail"
+                return await report(
+                    project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
+                )
 
     if code := run_async(work()):
         raise typer.Exit(code)
@@ -212,7 +213,7 @@ async def report(
         else:
             advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
         warn(f"Stopped with {left} runs left; {advice}")
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     if summary.counts.unasserted == summary.counts.total:
         warn("Not decided: nothing was asserted. Metrics only measure; add an evaluator that can fail.")
     return exit_code(summary.counts) or (EXIT_UNDECIDED if missed else 0)
@@ -258,12 +259,11 @@ async def follow(
 
 
 async def _watch(records: Records, execution_id: str, stop: asyncio.Event, show: Follow) -> Execution:
+    from ..base.concurrency import set_within
+
     while True:
         now = await records.execution(execution_id)
         show(now)
         if stop.is_set() or now.status in ("completed", "cancelled"):
             return now
-        try:
-            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
-        except TimeoutError:
-            continue
+        await set_within(stop, _LOOK_SECONDS)

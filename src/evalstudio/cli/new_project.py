@@ -24,14 +24,20 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Make a project that runs at once."""
-    files = _files(folder, name or folder.resolve().name or "project")
-    _refuse_to_overwrite(folder, files)
-    write_files(files)
-    run_async(_apply(folder))
+    files = make_project(folder, name)
     if as_json:
         print_json({"folder": str(folder), "files": [str(path) for path in files]})
     else:
         _print_next(folder, files)
+
+
+def make_project(folder: Path, name: str | None = None) -> list[Path]:
+    """Write the files of a new project and store what they define; the paths of the files."""
+    files = _files(folder, name or folder.resolve().name or "project")
+    _refuse_to_overwrite(folder, files)
+    write_files(files)
+    run_async(_apply(folder))
+    return list(files)
 
 
 def _files(folder: Path, name: str) -> dict[Path, str]:
@@ -70,7 +76,7 @@ async def _apply(folder: Path) -> None:
         await apply_files(project.workspace, [folder / "evals"])
 
 
-def _print_next(folder: Path, files: dict[Path, str]) -> None:
+def _print_next(folder: Path, files: list[Path]) -> None:
     say(f"A new project in {folder.resolve()}:\n")
     for path in files:
         say(f"  {path}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
+from ..base.signals import INTERRUPTED
 from .options import ConfigOption, ServerOption
 from .output import fail, printable
 
@@ -129,12 +130,12 @@ def with_parameters(
     return command
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; where nobody can answer, --yes must say it."""
+def confirm(question: str, *, yes: bool, option: str = "--yes") -> None:
+    """Ask on a terminal; where nobody can answer, an option must say it."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise fail(f"{question} Nobody can answer here; add --yes.")
+        raise fail(f"{question} Nobody can answer here; add {option}.")
     typer.confirm(printable(question), abort=True, err=True)
 
 
@@ -227,7 +228,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return run(work)
     except asyncio.CancelledError:
         # The second Ctrl-C, which ends the work at once.
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def open_registry(config: Path | None) -> PluginRegistry:

@@ -163,11 +163,12 @@ async def _finish(project: Project, chosen: dict[str, Any], concurrency: int | N
     """See what was queued again through to its end, and say what its executions came to."""
     import asyncio
 
-    from ..execution.processor import stop_on_signals
+    from ..base.outages import riding_out
+    from ..base.signals import stop_on_signals
     from .eval_run import follow, report
 
     stop, codes = asyncio.Event(), list[int]()
-    with stop_on_signals(stop):
+    with stop_on_signals(stop.set), riding_out():
         for execution in await _executions(project.records, chosen):
             done = await follow(project, execution, stop, concurrency, quiet=as_json)
             codes.append(await report(project, done, as_json=as_json, stopped=stop.is_set()))

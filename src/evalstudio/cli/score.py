@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.signals import INTERRUPTED, end_process_on_signals, interrupt_on_signals
 from ..base.text import percent
 from .options import JsonOption
 from .output import fail, open_console, print_json, print_table, say, warn
@@ -66,7 +67,8 @@ def score(
         config_path=config or find_config(plan.resolve().parent),
     )
     try:
-        summary, used = _run(job, quiet=as_json)
+        with interrupt_on_signals():
+            summary, used = _run(job, quiet=as_json)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
@@ -74,8 +76,9 @@ def score(
     except OSError as error:
         raise fail(f"{error.filename or output}: {error.strerror}. {_whole(output)}") from None
     except KeyboardInterrupt:
+        end_process_on_signals()
         warn(f"Stopped. {_whole(output)}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json(summary.to_json())
     else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .options import ConcurrencyOption, ConfigOption
 from .output import PlainFormatter, fail, warn
-from .project import local_project_at, run_async
+from .project import config_path, confirm, local_project_at, run_async
 
 
 def serve(
@@ -22,6 +23,9 @@ def serve(
         bool, typer.Option("--processor/--no-processor", help="Work on queued runs in this process.")
     ] = True,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the web UI in a browser.")] = False,
+    init: Annotated[
+        bool, typer.Option("--init", help="Make a project in this folder, unless there is one.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Serve the API and the web UI. Ctrl-C finishes what is nearly done and releases the rest."""
@@ -29,14 +33,29 @@ def serve(
     from ..server.serving import ServerOptions
     from ..server.serving import serve as run_server
 
+    path = config or _project_here(make=init)
     _log_to_stderr()
     options = ServerOptions(host=host, port=port, web=web, processor=processor)
     try:
         if open_browser:
             _open_soon(f"http://{host}:{port}/")
-        run_async(run_server(config, options, warn))
+        run_async(run_server(path, options, warn))
     except UnsafeServer as error:
         raise fail(str(error)) from None
+
+
+def _project_here(*, make: bool) -> Path:
+    """The config file of the nearest project; where there is none, one is made if that is wanted."""
+    from ..project.config import find_config
+    from .new_project import make_project
+
+    if path := find_config(Path.cwd()):
+        return path
+    missing = "There is no evalstudio.config.json here or in a folder above."
+    confirm(f"{missing} Make a project in {Path.cwd()}?", yes=make, option='--init, or run "evalstudio init"')
+    make_project(Path())
+    warn(f"Made a project in {Path.cwd()}")
+    return config_path(None)
 
 
 def _log_to_stderr() -> None:
@@ -69,7 +88,8 @@ def worker(
     async def work() -> None:
         import asyncio
 
-        from ..execution.processor import Processor, stop_on_signals
+        from ..base.signals import stop_on_signals
+        from ..execution.processor import Processor
         from ..storage.contract import Filters
 
         async with local_project_at(config) as project:
@@ -83,7 +103,7 @@ def worker(
                 return not any([(await project.records.runs(one, limit=1)).items for one in filters])
 
             warn(f"worker {processor.worker_id} is ready; Ctrl-C stops it")
-            with stop_on_signals(stop):
+            with stop_on_signals(stop.set):
                 await processor.run(stop=stop, until=nothing_left if until_done else None)
             warn("worker stopped")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
+from ..base.concurrency import set_within
 from ..base.outages import riding_out
 from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
@@ -66,10 +65,14 @@ class Processor:
         with riding_out():
             await self._take_over()
             tasks = [asyncio.create_task(self._keep_leases()), asyncio.create_task(self._watch_workers())]
+            grace = self._grace_seconds
             try:
                 await self._work_until(stop, until)
+            except asyncio.CancelledError:
+                grace = 0.0
+                raise
             finally:
-                await self._wind_down()
+                await self._wind_down(grace)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -93,7 +96,9 @@ class Processor:
 
     async def _take_over(self) -> None:
         """Runs of processes that died on this machine need not wait for their leases to expire."""
-        dead = [worker for worker in await self._store.workers() if has_died(worker)]
+        one_machine = self._store.database.on_one_machine
+        workers = await self._store.workers()
+        dead = [worker for worker in workers if has_died(worker, one_machine=one_machine)]
         if dead and (count := await self._store.abandon(dead)):
             log.warning("%d runs of a process that died are queued again", count)
 
@@ -194,15 +199,17 @@ class Processor:
             if not future.cancelled() and (error := future.exception()) is not None:
                 raise error
 
-    async def _wind_down(self) -> None:
+    async def _wind_down(self, grace: float) -> None:
         """Let what is nearly done finish; release the rest."""
         tasks = [task for _, task in self._active.values()]
         if not tasks:
             return
         leases = [claimed.lease for claimed, _ in self._active.values()]
-        _, unfinished = await asyncio.wait(tasks, timeout=self._grace_seconds)
-        for task in unfinished:
-            task.cancel()
+        try:
+            await asyncio.wait(tasks, timeout=grace)
+        finally:
+            for task in tasks:
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._store.release(leases)
 
@@ -258,26 +265,6 @@ def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
     return every_item(lambda cursor: records.runs(filters, cursor=cursor, limit=500))
 
 
-@contextmanager
-def stop_on_signals(stop: asyncio.Event) -> Generator[None]:
-    """The first Ctrl-C, SIGTERM or SIGHUP asks to stop; a second one ends at once."""
-    loop = asyncio.get_running_loop()
-    main = asyncio.current_task()
-
-    def request_stop() -> None:
-        if stop.is_set() and main is not None:
-            main.cancel()
-        stop.set()
-
-    with ExitStack() as stack:
-        # Not every platform or thread can handle signals.
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, request_stop)
-                stack.callback(loop.remove_signal_handler, number)
-        yield
-
-
 class ProcessorTask:
     """Keeps a processor working until told to stop."""
 
@@ -325,5 +312,4 @@ class ProcessorTask:
                 self.problem = f"{type(error).__name__}: {error}"
                 log.exception("The run processor failed and will start again")
             if not self._stop.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
+                await set_within(self._stop, _PAUSE_SECONDS)

@@ -17,9 +17,14 @@ def new_worker_id() -> str:
     return f"{_place()}:{pid}-{_started(pid) or 0}:{secrets.token_hex(4)}"
 
 
-def has_died(worker_id: str) -> bool:
-    """Whether a worker is gone for certain. Nothing is certain about other machines and namespaces."""
+def has_died(worker_id: str, *, one_machine: bool = False) -> bool:
+    """Whether a worker is gone for certain. Nothing is certain about other machines and namespaces.
+
+    Where all workers are on one machine, those from before it was started anew are gone.
+    """
     place, _, rest = worker_id.partition(":")
+    if one_machine and place.count("/") == 2 and place.split("/")[1] != _boot():
+        return True
     number, _, started = rest.partition(":")[0].partition("-")
     if place != _place() or not number.isdecimal():
         return False

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from ..base.problems import InvalidInput
@@ -26,7 +27,7 @@ from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..plugins import create_registry, load_named, load_plugins
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
 from .plan import ScoringJob, ScoringPlan, read_plan
-from .results_file import ResultsFile
+from .results_file import DatasetChanged, ResultsFile, scored_records
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
@@ -89,14 +90,17 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
         criteria={criterion.name: Distribution() for criterion in resources.plan.criteria}
     )
     with ResultsFile(job, resources.plan, summary) as results:
-        chunks = _remaining(job, resources, results.last_line, summary)
-        with closing(_scored(job, resources, chunks)) as parts:
-            for scored in parts:
-                results.take(scored)
-                if progress is not None:
-                    progress(summary, scored.share)
-                if scored.failure is not None:
-                    raise scored.failure
+        chunks = _remaining(job, resources, results, summary)
+        try:
+            with closing(_scored(job, resources, chunks)) as parts:
+                for scored in parts:
+                    results.take(scored)
+                    if progress is not None:
+                        progress(summary, scored.share)
+                    if scored.failure is not None:
+                        raise scored.failure
+        except DatasetChanged as change:
+            raise _refusal(job, resources, change.line) from None
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
@@ -104,13 +108,13 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
 
 
 def _remaining(
-    job: ScoringJob, resources: JobResources, done: int, summary: DatasetSummary
+    job: ScoringJob, resources: JobResources, results: ResultsFile, summary: DatasetSummary
 ) -> Iterator[Chunk]:
     """What is left to score: after what a resumed run has done, and up to the limit."""
     size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
-    response_column = resources.plan.fields.get("response", "response")
-    for chunk in read_chunks(job.dataset, chunk_bytes=size, response_column=response_column):
+    done = results.last_line
+    for chunk in results.checked(_read(job, resources, size)):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
             continue
@@ -124,6 +128,35 @@ def _remaining(
             left -= count
         if chunk.numbers or chunk.bad:
             yield chunk
+
+
+def _read(job: ScoringJob, resources: JobResources, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    response_column = resources.plan.fields.get("response", "response")
+    return read_chunks(job.dataset, chunk_bytes=size, response_column=response_column)
+
+
+def _refusal(job: ScoringJob, resources: JobResources, line: int) -> InvalidInput:
+    what = f"{job.output}: cannot be resumed: it holds the results of another dataset"
+    advice = f"Only after line {line} it may change. Use the dataset as it was, or another output file."
+    return InvalidInput(f"{what}: {_first_difference(job, resources, line)}. {advice}")
+
+
+def _first_difference(job: ScoringJob, resources: JobResources, last: int) -> str:
+    """Where the dataset is no longer the one that was scored, in words."""
+    assert job.output is not None
+    if job.dataset.is_file():
+        chunks = _read(job, resources)
+        now = ((record.line, record.id) for chunk in chunks for record in resources.scorer.chosen(chunk))
+        for before, after in zip_longest(
+            scored_records(job.output), takewhile(lambda at: at[0] <= last, now)
+        ):
+            if before != after:
+                return f"{_place(before)} was scored, and {job.dataset} has {_place(after)}"
+    return f"{job.dataset} has other records up to line {last}, though with the same ids"
+
+
+def _place(record: tuple[int, str] | None) -> str:
+    return "nothing more" if record is None else f'"{record[1]}" at line {record[0]}'
 
 
 def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:

@@ -1,12 +1,18 @@
 """The results file of a job: whole lines only, in the dataset's order, so that its end says where to go on.
 
-Beside it a small note says what the results were scored with, so that a resume cannot mix two settings.
+Beside it a small note says what the results were scored with, and has a hash of the dataset up to the last
+record that was scored, so that a resume mixes neither settings nor datasets. Where the dataset lies and what
+comes after that record may change.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,15 +20,59 @@ import orjson
 
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
+from .datasets import Chunk
 from .plan import ScoringJob, ScoringPlan
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
 # Grows when the lines of a results file change: a resume must not mix two kinds.
-_FORMAT = 2
+_FORMAT = 3
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
 _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPart:
+    """The part of a dataset that is scored: up to which line, and a hash of it."""
+
+    line: int
+    digest: str
+
+
+class DatasetChanged(Exception):
+    """What was scored, up to a line, is no longer in the dataset as it was."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+class RunningHash:
+    """A hash of the lines of a dataset, as far as asked for; what was read ahead waits."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._ahead: deque[tuple[Sequence[int], bytes]] = deque()
+        self.line = 0
+
+    def read(self, chunk: Chunk) -> None:
+        if chunk.numbers:
+            self._ahead.append((chunk.numbers, chunk.data))
+
+    def up_to(self, line: int) -> ScoredPart:
+        """The part up to a line that was read."""
+        while self._ahead and self._ahead[0][0][0] <= line:
+            numbers, data = self._ahead.popleft()
+            count = bisect_right(numbers, line)
+            if count < len(numbers):
+                rest = data.split(b"\n", count)[-1]
+                self._ahead.appendleft((numbers[count:], rest))
+                data = data[: len(data) - len(rest) - 1]
+            self._hash.update(data)
+            self._hash.update(b"\n")
+        self.line = max(self.line, line)
+        return ScoredPart(self.line, self._hash.hexdigest())
 
 
 class ResultsFile:
@@ -33,6 +83,10 @@ class ResultsFile:
         self._plan = plan
         self._summary = summary
         self._file: BinaryIO | None = None
+        self._note: BinaryIO | None = None
+        self._mark: dict[str, Any] = {}
+        self._hash = RunningHash()
+        self._scored: ScoredPart | None = None
         self.last_line = 0
 
     def __enter__(self) -> ResultsFile:
@@ -50,13 +104,14 @@ class ResultsFile:
         try:
             self._begin(self._file, path)
         except BaseException:
-            self._file.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._note):
+            if file is not None:
+                file.close()
 
     def _begin(self, file: BinaryIO, path: Path) -> None:
         # Two runs into one file would score every record twice.
@@ -65,21 +120,61 @@ class ResultsFile:
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
-        note, mark = path.with_name(f"{path.name}.job.json"), _fingerprint(self._job, self._plan)
+        note, self._mark = path.with_name(f"{path.name}.job.json"), _fingerprint(self._job, self._plan)
         if self._job.resume and path.stat().st_size:
-            _check_note(note, mark, path)
-            self.last_line = _recover(path, self._summary)
+            self._scored = _read_note(note, self._mark, path)
+            self.last_line = _recover(path, self._summary, self._scored.line)
             self._summary.resumed = self._summary.records
+            self._note = note.open("r+b", buffering=0)
         else:
             file.truncate(0)
-            note.write_bytes(orjson.dumps(mark, option=orjson.OPT_INDENT_2))
+            self._note = note.open("wb", buffering=0)
+            self._write_note(self._hash.up_to(0))
+
+    def checked(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The dataset. What is left to score comes once all that was scored is seen to be the same."""
+        held: list[Chunk] = []
+        for chunk in chunks:
+            self._hash.read(chunk)
+            held.append(chunk)
+            if self._scored is None or chunk.last_line >= self._scored.line:
+                self._compare()
+            elif chunk.last_line > self.last_line:
+                continue
+            yield from held
+            held.clear()
+        self._compare()
+        yield from held
+
+    def _compare(self) -> None:
+        if self._scored is not None and self._hash.up_to(self._scored.line) != self._scored:
+            raise DatasetChanged(self._scored.line)
+        self._scored = None
 
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
         for record_id, line in scored.ids:
             self._summary.duplicates.add(record_id, line)
         if scored.lines and self._file is not None:
+            if self._note is not None:
+                # Before the results: a crash in between leaves a hash that covers all of them.
+                self._write_note(self._hash.up_to(scored.ids[-1][1]))
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
+
+    def _write_note(self, part: ScoredPart) -> None:
+        """In place, in one write. It never gets shorter, since only the number of the line changes length."""
+        assert self._note is not None
+        note = {**self._mark, "scored": {"line": part.line, "digest": part.digest}}
+        self._note.seek(0)
+        self._note.write(orjson.dumps(note, option=orjson.OPT_INDENT_2))
+
+
+def scored_records(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and id of every record in a results file that is whole."""
+    with path.open("rb") as file:
+        for line in file:
+            result = orjson.loads(line)
+            yield result["line"], result["recordId"]
 
 
 def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
@@ -89,7 +184,6 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
     text = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
     return {
         "format": _FORMAT,
-        "dataset": str(job.dataset.resolve()),
         "plan": hashlib.blake2b(text, digest_size=16).hexdigest(),
         "only": job.only,
         "sample": job.share,
@@ -98,23 +192,27 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
     }
 
 
-def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:
+def _read_note(path: Path, mark: dict[str, Any], output: Path) -> ScoredPart:
     try:
-        before = orjson.loads(note.read_bytes())
+        note = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         raise InvalidInput(
-            f"{output}: cannot be resumed: {note.name} is missing, so nothing says how it was scored"
+            f"{output}: cannot be resumed: {path.name} is missing, so nothing says how it was scored"
         ) from None
-    changed = [key for key, value in mark.items() if before.get(key) != value]
+    changed = [key for key, value in mark.items() if note.get(key) != value]
     if changed:
         raise InvalidInput(
             f"{output}: cannot be resumed: it was scored with another {', '.join(changed)}. "
             "Use the same settings, or another output file."
         )
+    return ScoredPart(note["scored"]["line"], note["scored"]["digest"])
 
 
-def _recover(path: Path, summary: DatasetSummary) -> int:
-    """Count what is there, cut a torn end off, and say which line of the dataset came last."""
+def _recover(path: Path, summary: DatasetSummary, vouched: int) -> int:
+    """Count what is there, cut off what is torn or not vouched for, and say which line came last.
+
+    After a power cut the results may be ahead of the note; what nothing vouches for is scored again.
+    """
     last_line, whole = 0, 0
     with open(path, "rb") as file:
         for line in file:
@@ -123,6 +221,8 @@ def _recover(path: Path, summary: DatasetSummary) -> int:
             try:
                 result = orjson.loads(line)
                 number = result["line"]
+                if number > vouched:
+                    break
                 summary.add(result)
                 summary.duplicates.add(result["recordId"], number)
             except (orjson.JSONDecodeError, KeyError, TypeError):

@@ -74,10 +74,14 @@ class Scorer:
             deque(self._records(chunk, scored), maxlen=0)
         return scored.summary
 
+    def chosen(self, chunk: Chunk) -> Iterator[Record]:
+        """The records of a chunk that are in the sample, up to the first bad one unless these are skipped."""
+        return self._records(chunk, ScoredChunk())
+
     def first(self, most: int, chunk: Chunk) -> tuple[Chunk, int]:
         """The chunk up to its first so many chosen records, and how many these are."""
         count = 0
-        for record in self._records(chunk, ScoredChunk()):
+        for record in self.chosen(chunk):
             count += 1
             if count == most:
                 return chunk.between(0, record.line), count

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import uvicorn
 
 from ..base.addresses import is_local
 from ..base.networks import public_only
+from ..base.signals import stop_on_signals
 from ..execution.processor import ProcessorTask
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
@@ -46,15 +47,11 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Stop on a signal and do not raise it again afterwards: what is open must still be closed."""
-        loop = asyncio.get_running_loop()
-        with ExitStack() as handled:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                # Not in a thread other than the main one, where nobody sends signals to.
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self.handle_exit, number, None)
-                    handled.callback(loop.remove_signal_handler, number)
-            yield
+        """Signals are the command's: what is open behind the server must still be closed."""
+        yield
+
+    def ask_to_stop(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._studio.processing.ask_to_stop()
@@ -96,7 +93,13 @@ async def serve(config_path: Path | None, options: ServerOptions, tell: Callable
         for problem in studio.workspace.plugin_problems.values():
             tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
         tell(f"EvalStudio is at http://{_browsable(options.host)}:{options.port}  (Ctrl-C stops it)")
-        await server.serve()
+        with stop_on_signals(server.ask_to_stop):
+            try:
+                await server.serve()
+            except asyncio.CancelledError:
+                # The second signal; how its tasks were cut short is no error.
+                logging.getLogger("uvicorn.error").disabled = True
+                raise
 
 
 def make_server(studio: Studio, options: ServerOptions) -> Server:

@@ -75,6 +75,8 @@ async def _connected(dsn: str) -> asyncpg.Connection:
 class PostgresDatabase:
     """Runs operations on the server."""
 
+    on_one_machine = False
+
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self.place = shown_place(dsn)

@@ -110,6 +110,7 @@ def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
 # rarely the run's own doing: a machine that is restarted again and again must not end healthy runs.
 MOST_LOSSES = 10
 MOST_FAILURES = 3
+_LONGEST_LEASE_MS = 24 * 3_600_000
 _BATCH = 500
 _CLAIM_LOCK = 0x65766C63
 _UNDER_WAY = "The agent may have been called once more than the turns kept here show."
@@ -122,8 +123,15 @@ _CLAIMED_COLUMNS = [
 def has_work(unit: Transaction) -> bool:
     """Whether anything is waiting, or its lease has run out."""
     waiting = exists().where(WAITING).select_from(runs)
-    expired = exists().where(HELD, runs.c.lease_until < unit.clock()).select_from(runs)
+    expired = exists().where(HELD, _has_expired(unit)).select_from(runs)
     return bool(unit.connection.execute(select(or_(waiting, expired))).scalar())
+
+
+def _has_expired(unit: Transaction) -> ColumnElement[bool]:
+    """Leases that are over. One that is not from this clock (the machine was started anew) is over too."""
+    clock = unit.clock()
+    over = runs.c.lease_until < clock
+    return over if unit.is_postgres else or_(over, runs.c.lease_until > clock + _LONGEST_LEASE_MS)
 
 
 def claim(
@@ -139,13 +147,14 @@ def claim(
 
     The limit holds over all processes of the database.
     """
-    take_back(unit, runs.c.lease_until < unit.clock(), "its worker was lost")
+    take_back(unit, _has_expired(unit), "its worker was lost")
     capacity = None if per_connector is None else _capacity(unit, per_connector)
     chosen = _choose(unit, limit, capacity, execution_id)
     if not chosen:
         return []
     moment = now_ms()
     values = {"ids": chosen, "worker": worker_id, "moment": moment, "lease": int(lease_seconds * 1000)}
+    values |= {} if unit.is_postgres else {"clock": unit.clock()}
     rows = unit.connection.execute(_claiming(unit.is_postgres), values).all()
     for row in rows:
         unit.count(row.execution_id, queued=-1, running=1)
@@ -157,7 +166,7 @@ def claim(
 @lru_cache(maxsize=2)
 def _claiming(is_postgres: bool) -> Any:
     """The statement that claims, built once: putting it together costs more than running it."""
-    clock = DATABASE_CLOCK if is_postgres else bindparam("moment", type_=BigInteger)
+    clock = DATABASE_CLOCK if is_postgres else bindparam("clock", type_=BigInteger)
     until: ColumnElement[int] = clock + bindparam("lease", type_=BigInteger)
     return (
         update(runs)

@@ -117,6 +117,8 @@ def _data_version(connection: sqlite3.Connection) -> int:
 class SqliteDatabase:
     """Runs operations on the file."""
 
+    on_one_machine = True
+
     def __init__(self, path: Path, *, full_sync: bool = False) -> None:
         self.path = path
         self._full_sync = full_sync

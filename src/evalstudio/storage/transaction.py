@@ -59,6 +59,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def steady_ms() -> int:
+    """Time that only counts on, the same for every process of this machine since it was started."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Transaction:
     """One operation's view of the database. ``again`` says that an earlier try may have been committed."""
 
@@ -106,8 +111,11 @@ class Transaction:
         return self.connection.execute(select(table.c.id).where(table.c.id == row_id)).first() is not None
 
     def clock(self) -> ColumnElement[int] | int:
-        """The time leases are measured by: one clock for everybody who shares the database."""
-        return DATABASE_CLOCK if self.is_postgres else now_ms()
+        """The time leases are measured by: one clock for everybody who shares the database.
+
+        Who shares a SQLite file is on one machine, whose wall clock may be set at any moment.
+        """
+        return DATABASE_CLOCK if self.is_postgres else steady_ms()
 
     def take_over(self, other: Transaction) -> None:
         """Gather what another operation of the same transaction left to be written."""

@@ -6,6 +6,7 @@ The migrations are in ``versions``. Alembic is imported only when there is somet
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from ..schema import HEAD
 
 _FOLDER = Path(__file__).parent
 _MIGRATING_LOCK = 0x65766C6D
+_one_at_a_time = threading.Lock()
 
 State = Literal["empty", "older", "current", "newer"]
 
@@ -62,7 +64,9 @@ def upgrade(connection: Connection, to: str = HEAD) -> None:
     def steps(revision: Any, _context: Any) -> Any:
         return script._upgrade_revs(to, revision)  # pyright: ignore[reportPrivateUsage]
 
-    with EnvironmentContext(_config(), script, fn=steps, destination_rev=to) as environment:
+    settings = EnvironmentContext(_config(), script, fn=steps, destination_rev=to)
+    # Alembic knows one migration per process: two threads would write into each other's databases.
+    with _one_at_a_time, settings as environment:
         environment.configure(connection=connection, transactional_ddl=True)
         with environment.begin_transaction():
             environment.run_migrations()
