@@ -35,6 +35,12 @@ class EvaluatorLimits(StrictConfig):
     pattern_seconds: float = Field(
         default=1, gt=0, le=600, description="Seconds for a pattern with lookaround or backreferences"
     )
+    judge_characters: int = Field(
+        default=1_000_000,
+        ge=1_000,
+        strict=True,
+        description="Characters that a model is sent in one prompt of a judge, or to embed",
+    )
 
 
 DEFAULT_LIMITS = EvaluatorLimits()
