@@ -194,7 +194,7 @@ def _listed_call(item: Any, name: str) -> Call:
 
 def _add_new(calls: list[Call], more: list[Call]) -> None:
     """Add the calls that are not there yet. Two equal ones of one source are two calls."""
-    earlier = _Others(calls) if calls else None
+    earlier = _Others(calls) if calls and more else None
     calls += [call for call in more if earlier is None or earlier.take(call) is None]
 
 
