@@ -110,6 +110,7 @@ async def test_a_pattern_that_runs_on_is_an_error_and_the_loop_stays_free() -> N
     (result,) = await run_entries([regex.use(pattern="^(?=a)(a+)+$")], facts)
     done = True
     await watching
-    assert result.error == "pattern took longer than 1 s on this text"
+    assert result.error is not None
+    assert result.error.startswith("pattern took longer than 1 s on this text (limits.patternSeconds")
     assert not result.failed
     assert longest < 0.5

@@ -14,7 +14,15 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel
 
-MISSING: Any = object()
+
+class _Missing:
+    """The one value that stands for nothing at all, also after a way through another process."""
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
 Steps = tuple[str | int, ...]
 
 _STEP = re.compile(r"""\.?([^.\[\]"']+)|\.?\[(-?\d+)\]|\.?\["([^"]*)"\]|\.?\['([^']*)'\]""")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import inspect
 import os
 import sys
@@ -220,6 +222,8 @@ T = TypeVar("T")
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     import asyncio
 
+    # The collection at the end of a process looks at all that is there, for seconds where agents sent much.
+    atexit.register(gc.freeze)
     try:
         from uvloop import run
     except ImportError:

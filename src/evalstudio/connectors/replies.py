@@ -28,6 +28,7 @@ from .contract import ConnectorError, ConnectorResponse
 
 _ROLES = ("assistant", "tool", "system", "developer", "function")
 _LONGEST_ERROR = 1_000
+MOST_PARTS = 25_000
 # What an invocation and a test may answer with, each field under every name it has.
 _INVOCATION = {
     "success": ("success",),
@@ -173,6 +174,7 @@ def _messages(items: object, most: int) -> list[Message]:
         raise ConnectorError(f"messages must be a list, not {kind_of(items)}")
     listed = cast(list[Any], items)
     _check_count(len(listed), most)
+    _check_parts(listed)
     try:
         messages = read_messages(listed, speaker="assistant", roles=_ROLES)
     except UnreadableItem as error:
@@ -190,6 +192,16 @@ def _messages(items: object, most: int) -> list[Message]:
             f"a message of the role {other.role} calls tools ({cut(names, 80)}); only the assistant does"
         )
     return messages
+
+
+def _check_parts(items: Iterable[object]) -> None:
+    """Refuse what would take seconds to read: many small parts and tool calls in few messages."""
+    fields = (as_fields(item) or {} for item in items)
+    count = sum(
+        len(cast(list[Any], part)) for one in fields for part in one.values() if isinstance(part, list)
+    )
+    if count > MOST_PARTS:
+        raise ConnectorError(f"the answer holds {count:,} parts and tool calls; the limit is {MOST_PARTS:,}")
 
 
 def _check_count(count: int, most: int) -> None:

@@ -30,13 +30,14 @@ class CallParts:
 
     id: str = ""
     name: str = ""
+    more_name: list[str] = field(default_factory=list[str])
     arguments: list[str] = field(default_factory=list[str])
     whole: Any = None
 
     def to_json(self) -> Fields:
         if self.whole is not None:
             return cast(Fields, self.whole)
-        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        function = {"name": "".join([self.name, *self.more_name]), "arguments": "".join(self.arguments)}
         return {"id": self.id, "type": "function", "function": function}
 
 
@@ -119,7 +120,7 @@ class StreamReply:
             function = fields_of(fields.get("function"))
             call = self.call(("index", str(fields["index"])))
             call.id = str(fields.get("id") or call.id)
-            call.name += str(function.get("name") or "")
+            call.more_name.append(str(function.get("name") or ""))
             call.arguments.append(argument_text(function.get("arguments")))
 
     def add_result(self, call_id: Any, result: Any) -> None:

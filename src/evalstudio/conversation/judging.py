@@ -112,6 +112,7 @@ class ConversationJudge:
             invocations=[done.invocation for done in self.turns],
             llm=self.services.llm,
             embedder=self.services.embedder,
+            limits=self.services.limits,
         )
 
 

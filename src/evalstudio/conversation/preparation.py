@@ -16,6 +16,7 @@ from ..configs import OWN_PLACEHOLDERS
 from ..evaluators.contract import Embedder, Gate, LanguageModel, PersonaInfo, ScenarioInfo
 from ..evaluators.criteria import EvaluationCriteria, check_declared, criterion_references
 from ..evaluators.definition import Entry, EvaluatorDefinition, with_keys
+from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..messages import Message
 from ..plugins import PluginRegistry
 from .definitions import Case, EvaluatorUse, Persona, Scenario
@@ -291,7 +292,8 @@ def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a conversation may call on: models and embeddings."""
+    """What a conversation may call on: models and embeddings; and how much evaluators may take."""
 
     llm: LanguageModel | None = None
     embedder: Embedder | None = None
+    limits: EvaluatorLimits = DEFAULT_LIMITS

@@ -17,6 +17,7 @@ from ..base.copies import own_copy
 from ..base.paths import MISSING, follow, read_path
 from ..messages import Message, TokensUsage, ToolCall, as_text, text_of, tool_calls_of
 from .criteria import EvaluationCriteria, Score
+from .limits import DEFAULT_LIMITS, EvaluatorLimits
 
 Kind = Literal["assertion", "metric"]
 Gate = Literal["always", "eventually", "finally"]
@@ -142,11 +143,28 @@ class TurnFacts:
     # In recorded scoring the response and the prompt are given as they are, text or not.
     given_response: Any = MISSING
     given_prompt: str | None = None
+    limits: EvaluatorLimits = DEFAULT_LIMITS
     # The entries that asked whether this turn is the last.
     final_readers: set[str] = field(default_factory=set[str])
     _response: str | None = None
     _replies: list[str] | None = None
     _prompt: str | None = None
+    _size: int = -1
+
+    def size(self) -> int:
+        """How many characters the agent sent in this turn: texts, and the arguments of tool calls."""
+        if self._size < 0:
+            self._size = sum(map(_length, self.last_invocation.messages))
+            recorded = self.given_response
+            if isinstance(recorded, str):
+                self._size = max(self._size, len(recorded))
+            elif recorded is not MISSING or not self._size:
+                self._size += len(as_text(self.root("response")) or "")
+        return self._size
+
+    def conversation_size(self) -> int:
+        """How many characters the whole conversation has."""
+        return max(self.size(), sum(map(_length, self.messages)))
 
     def response_text(self) -> str:
         if self._response is None:
@@ -195,6 +213,13 @@ class TurnFacts:
                 return MISSING if value is None else value
             case _:
                 return MISSING
+
+
+def _length(message: Message) -> int:
+    length = len(message.content) if isinstance(message.content, str) else len(text_of(message))
+    for call in message.tool_calls or ():
+        length += len(call.function.arguments) + len(call.name)
+    return length
 
 
 def _last_text(messages: Sequence[Message], role: str) -> str:

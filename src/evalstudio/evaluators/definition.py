@@ -27,7 +27,7 @@ from ..configs import (
     read_mapping_form,
     type_of,
 )
-from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned
+from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned, TurnFacts
 from .criteria import criterion_references
 from .records import CriterionResult, record_of
 
@@ -35,6 +35,8 @@ Function = Callable[[EvaluatorContext[Any]], Returned | Awaitable[Returned]]
 GateRule = Gate | Callable[[Any], Gate]
 InlineRule = bool | Callable[[Any], bool]
 UnitRule = str | Callable[[Any], str] | None
+# About how many steps a call takes, as many as a text has characters where it is read once.
+WorkRule = Callable[[Any, TurnFacts], float] | None
 
 _OURS = "evalstudio."
 _GATES = get_args(Gate)
@@ -62,6 +64,7 @@ class EvaluatorDefinition:
     cost: Cost = "fast"
     inline: InlineRule = False
     unit: UnitRule = None
+    work: WorkRule = None
     is_async: bool = False
     module: str = ""
     plugin: str = ""
@@ -205,6 +208,7 @@ def define_evaluator(
     cost: Cost = "fast",
     inline: InlineRule = False,
     unit: UnitRule = None,
+    work: WorkRule = None,
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
     type: str | Function | type | Mapping[str, Any] | None = None,  # noqa: A002
@@ -228,7 +232,7 @@ def define_evaluator(
 
 _OPTIONS = (
     *("label", "kind", "description", "config"),
-    *("gate", "reduce", "auto", "timeout", "cost", "inline", "unit"),
+    *("gate", "reduce", "auto", "timeout", "cost", "inline", "unit", "work"),
 )
 
 

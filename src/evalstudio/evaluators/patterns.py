@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING
 import re2
 
 from ..base.json_text import whole_text
+from .limits import DEFAULT_LIMITS, limit_exceeded
 
 if TYPE_CHECKING:
     import regex
 
 LONGEST_PATTERN = 10_000
-SECONDS = 1.0
+SECONDS = DEFAULT_LIMITS.pattern_seconds
 
 _FLAGS = "ims"
 _NO_MEANING_HERE = "guy"
 # A program of this size stays within a fraction of a second on long texts even where the fast path gives up.
 _SMALL_PROGRAM = 2_000
+_PROGRAM_PER_STEP = 100
 # The backtracking engine writes counted repetitions out, at a cost that grows with the square of this.
 _MOST_GROWTH = 4_000
 # What the linear engine says of syntax that it lacks, as opposed to syntax that is wrong or too large.
@@ -47,17 +49,23 @@ class PatternTimeout(ValueError):
     """A match that took too long; says nothing about whether the text matches."""
 
 
+# Finds in a text, under a time limit in seconds of which so many are left.
+_Find = Callable[[str, float, float], str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A compiled pattern. ``linear`` ones are quick on any text; others belong in a worker thread."""
 
     source: str
     linear: bool
-    _find: Callable[[str], str | None]
+    _find: _Find
+    steps: float = 1
+    """About how many steps a character of a text may take."""
 
-    def find(self, text: str) -> str | None:
-        """The first piece of the text that matches, compared in NFC."""
-        return self._find(_plain(text))
+    def find(self, text: str, seconds: float = SECONDS, left: float | None = None) -> str | None:
+        """The first piece of the text that matches, compared in NFC; in the time left of a limit."""
+        return self._find(_plain(text), seconds, seconds if left is None else left)
 
     def search(self, text: str) -> bool:
         return self.find(text) is not None
@@ -74,12 +82,13 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     except re2.error as error:
         return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
 
-    def find(text: str) -> str | None:
+    def find(text: str, _seconds: float, _left: float) -> str | None:
         encoded = text.encode()
         match = engine.search(encoded)
         return None if match is None else encoded[slice(*match.span())].decode(errors="replace")
 
-    return Pattern(pattern, max(engine.programsize, engine.reverseprogramsize) <= _SMALL_PROGRAM, find)
+    size = max(engine.programsize, engine.reverseprogramsize)
+    return Pattern(pattern, size <= _SMALL_PROGRAM, find, 1 + size / _PROGRAM_PER_STEP)
 
 
 def matches_any_text(pattern: Pattern) -> bool:
@@ -136,7 +145,7 @@ def _words(error: re2.error) -> str:
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-def _backtracking(source: str, flags: str, reason: str) -> Callable[[str], str | None]:
+def _backtracking(source: str, flags: str, reason: str) -> _Find:
     if not reason.startswith(_LACKS):
         most = " (at most 1,000, nested ones multiplied)" if "repetition size" in reason else ""
         raise ValueError(f"bad pattern: {reason[:200]}{most}")
@@ -149,11 +158,12 @@ def _backtracking(source: str, flags: str, reason: str) -> Callable[[str], str |
         )
     engine = _compile_regex(_ESCAPE.sub(_respell_name, source), flags)
 
-    def find(text: str) -> str | None:
+    def find(text: str, seconds: float, left: float) -> str | None:
         try:
-            match = engine.search(text, timeout=SECONDS, concurrent=True)
+            match = engine.search(text, timeout=max(left, 0.001), concurrent=True)
         except TimeoutError:
-            raise PatternTimeout(f"pattern took longer than {SECONDS:g} s on this text") from None
+            message = f"pattern took longer than {seconds:g} s on this text"
+            raise PatternTimeout(str(limit_exceeded(message, "patternSeconds"))) from None
         return None if match is None else match.group()
 
     return find

@@ -25,6 +25,7 @@ from ..messages import (
 )
 from .contract import Embedder, Invocation, LanguageModel, TurnFacts
 from .criteria import EvaluationCriteria, Score, check_unique
+from .limits import DEFAULT_LIMITS, EvaluatorLimits
 
 
 class EvaluationInput(BaseModel):
@@ -192,6 +193,7 @@ def facts_of(
     *,
     llm: LanguageModel | None = None,
     embedder: Embedder | None = None,
+    limits: EvaluatorLimits = DEFAULT_LIMITS,
 ) -> TurnFacts:
     """A record as evaluators see it: one turn, final."""
     response: Any = record.response
@@ -209,6 +211,7 @@ def facts_of(
         embedder=embedder,
         given_response=response,
         given_prompt=record.prompt,
+        limits=limits,
     )
 
 

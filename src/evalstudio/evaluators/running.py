@@ -1,7 +1,8 @@
 """Running the evaluators of one turn: errors become values, neighbours are never disturbed.
 
-Inline evaluators are called in place, with no task, thread or validation per call. Others run side by
-side, each under its own time limit; blocking functions run in worker threads.
+Inline evaluators are called in place, with no task, thread or validation per call, unless there is so much to
+look at that they go into a process of their own. Others run side by side, each under its own time limit;
+blocking functions run in worker threads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import inspect
 import logging
 import math
 from collections import Counter
-from collections.abc import Coroutine, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, cast
 
@@ -19,7 +21,9 @@ from pydantic import BaseModel
 
 from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from ..base.copies import own_copy
+from ..base.killable import NotSendable
 from ..base.traces import described, is_ours, trace_of
+from .apart import call_apart, may_take_long, run_apart
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
@@ -40,7 +44,7 @@ async def run_entries(
     results: list[list[Finding]] = []
     waiting: list[tuple[int, Entry]] = []
     for entry in entries:
-        if entry.inline:
+        if entry.inline and not may_take_long(entry, facts):
             results.append(_run_inline(entry, facts))
         else:
             waiting.append((len(results), entry))
@@ -88,7 +92,11 @@ def _not_asked(entry: Entry, facts: TurnFacts, failure: Finding) -> Finding:
 
 def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
     """Run inline entries in place, where there is nothing to wait for."""
-    return [result for entry in entries for result in _run_inline(entry, facts)]
+    return [
+        result
+        for entry in entries
+        for result in _run_inline(entry, facts, call_apart if may_take_long(entry, facts) else None)
+    ]
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:
@@ -100,10 +108,15 @@ def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:
     return EvaluatorContext(own_copy(entry.config) if copied else entry.config, OwnFacts(facts))
 
 
-def _run_inline(entry: Entry, facts: TurnFacts) -> list[Finding]:
+def _run_inline(
+    entry: Entry, facts: TurnFacts, apart: Callable[[Entry, TurnFacts], object] | None = None
+) -> list[Finding]:
     start = perf_counter()
     ctx = _context(entry, facts)
     try:
+        if apart is not None:
+            with suppress(NotSendable):
+                return _settle(entry, apart(entry, facts), facts, start)
         returned: object = entry.definition.function(ctx)
         return _settle(entry, returned, facts, start)
     except (Exception, SystemExit) as error:
@@ -124,6 +137,10 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
     start, clock = perf_counter(), Clock()
     ctx = _context(entry, facts)
     try:
+        if entry.definition.cost == "fast" and may_take_long(entry, facts):
+            # Objects of a program cannot be sent; who uses them in its config trusts them.
+            with suppress(NotSendable):
+                return _settle(entry, await run_apart(entry, facts, clock), facts, start)
         returned = await bounded(_call(entry, ctx, clock), entry.definition.timeout, clock)
         return _settle(entry, returned, facts, start)
     except WorkAborted as error:

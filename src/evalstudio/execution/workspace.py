@@ -114,7 +114,7 @@ class Workspace:
         return definition, definition.settings(connector.config, address, connector.headers, self.scope)
 
     def services(self) -> Services:
-        return Services(self.llm, embedder_of(self.llm))
+        return Services(self.llm, embedder_of(self.llm), self.config.limits)
 
 
 @asynccontextmanager

@@ -133,12 +133,15 @@ def text_of(message: Message | str | Iterable[ContentBlock] | None) -> str:
     return "\n".join(block.text for block in content if block.text is not None and is_said(block.type))
 
 
+_LONG_BLANK = 1_000
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def is_blank(text: str) -> bool:
     """Whether a text shows nothing: blanks, control and invisible characters only."""
-    return all(char.isspace() or char in _BLANK or category(char) in ("Cc", "Cf") for char in text)
+    # A text that shows nothing for long is looked at by its different characters.
+    chars = text if len(text) <= _LONG_BLANK or not is_blank(text[:_LONG_BLANK]) else set(text)
+    return all(char.isspace() or char in _BLANK or category(char) in ("Cc", "Cf") for char in chars)
 
 
 def tool_calls_of(messages: Iterable[Message]) -> list[ToolCall]:

@@ -7,6 +7,7 @@ messages: a tool's result is a message of its own wherever it stood.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -193,24 +194,46 @@ def _listed_call(item: Any, name: str) -> Call:
 
 def _add_new(calls: list[Call], more: list[Call]) -> None:
     """Add the calls that are not there yet. Two equal ones of one source are two calls."""
-    earlier = list(calls)
-    calls += [call for call in more if _take(call, earlier) is None]
+    earlier = _Others(calls) if calls and more else None
+    calls += [call for call in more if earlier is None or earlier.take(call) is None]
 
 
-def _take(call: Call, calls: list[Call]) -> Call | None:
-    """The same call among others, taken out of them: by its id, else by its name and arguments."""
-    same = next((other for other in calls if _is_same(call.fields, other.fields)), None)
-    if same is not None:
-        calls.remove(same)
-    return same
+class _Others:
+    """Calls of which each is taken once, by its id, else by its name and arguments; the first one first."""
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self.left = dict(enumerate(calls))
+        self._places: dict[tuple[str, ...], deque[int]] = {}
+        for place, call in self.left.items():
+            for key in _keys(call.fields):
+                self._places.setdefault(key, deque()).append(place)
+
+    def take(self, call: Call) -> Call | None:
+        """The same call among these. One with an id is also one that has none, with the same arguments."""
+        name, call_id = _name_and_id(call.fields)
+        text = ("text" if call_id else "any text", name, _arguments_text(call.fields))
+        places = [self._first(key) for key in (("id", name, call_id), text) if key[2] or key is text]
+        present = [place for place in places if place is not None]
+        return self.left.pop(min(present)) if present else None
+
+    def _first(self, key: tuple[str, ...]) -> int | None:
+        places = self._places.get(key, deque[int]())
+        while places and places[0] not in self.left:
+            places.popleft()
+        return places[0] if places else None
 
 
-def _is_same(call: Fields, other: Fields) -> bool:
-    if call["function"]["name"] != other["function"]["name"]:
-        return False
-    if call["id"] and other["id"]:
-        return call["id"] == other["id"]
-    return _arguments_text(call) == _arguments_text(other)
+def _keys(call: Fields) -> list[tuple[str, ...]]:
+    """By what a call is found: its arguments alone only where one of the two has no id."""
+    name, call_id = _name_and_id(call)
+    text = _arguments_text(call)
+    own = ("id", name, call_id) if call_id else ("text", name, text)
+    return [own, ("any text", name, text)]
+
+
+def _name_and_id(call: Fields) -> tuple[str, str]:
+    call_id = call["id"]
+    return str(call["function"]["name"]), call_id if isinstance(call_id, str) else json_text(call_id)
 
 
 def _arguments_text(call: Fields) -> str:
@@ -265,10 +288,12 @@ def _beside(content: Any, parts: list[Part], name: str, role: str) -> list[Part]
     texts = _texts(parts)
     if not texts:
         return [Block({"type": "text", "text": flat}), *parts] if flat.strip() else parts
-    rest = " ".join(flat.split())
-    for text in texts if rest else ():
-        _, found, rest = rest.partition(" ".join(text.split()))
-        if not found:
+    whole, end = " ".join(flat.split()), 0
+    for text in texts if whole else ():
+        piece = " ".join(text.split())
+        start = whole.find(piece, end)
+        end = start + len(piece)
+        if start < 0:
             raise UnreadableMessage(
                 f'"content" beside "{name}" says something else: {quoted(flat)} beside {quoted(texts)}; '
                 "send one of them"
@@ -302,7 +327,7 @@ class _Assembly:
 
     def __init__(self, role: str, listed: list[Call]) -> None:
         self.role = role
-        self.listed = listed
+        self.listed = _Others(listed)
         self.messages: list[Fields] = []
         self.blocks: list[Fields] = []
         self.calls: list[Fields] = []
@@ -326,7 +351,7 @@ class _Assembly:
             self.messages.append(part.fields)
         else:
             # The list beside the content has the arguments whole where a stream left pieces in the blocks.
-            listed = _take(part, self.listed)
+            listed = self.listed.take(part)
             self.calls.append((listed or part).fields)
             if result := part.result or (listed and listed.result):
                 self._add(result)
@@ -347,12 +372,13 @@ class _Assembly:
     def _add_listed(self) -> None:
         """The calls of the list that are in no part belong to the first message."""
         said = any(message["role"] == self.role for message in self.messages)
-        if not said and (self.listed or not self.messages):
+        listed = list(self.listed.left.values())
+        if not said and (listed or not self.messages):
             self.messages.append({"role": self.role, "content": None})
-        if self.listed:
+        if listed:
             first = next(message for message in self.messages if message["role"] == self.role)
-            first["tool_calls"] = [*first.get("tool_calls", ()), *(call.fields for call in self.listed)]
-            self.messages += [call.result.fields for call in self.listed if call.result]
+            first["tool_calls"] = [*first.get("tool_calls", ()), *(call.fields for call in listed)]
+            self.messages += [call.result.fields for call in listed if call.result]
 
 
 def _simplest(blocks: list[Fields]) -> Any:

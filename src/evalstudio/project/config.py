@@ -14,6 +14,7 @@ from ..base.problems import InvalidInput, Problem, problems_of
 from ..base.references import names_in
 from ..base.trust import check_trusted
 from ..configs import StrictConfig
+from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
@@ -94,6 +95,9 @@ class ProjectConfig(StrictConfig):
     trusted_proxies: list[Network] = Field(
         default=[],
         description="Addresses of the proxies in front of the server, whose word on the caller counts",
+    )
+    limits: EvaluatorLimits = Field(
+        default=DEFAULT_LIMITS, description="How much evaluators look at, and how long they may take"
     )
     defaults: Defaults = Defaults()
 

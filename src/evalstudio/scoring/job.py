@@ -72,7 +72,7 @@ def set_up(job: ScoringJob) -> JobResources:
     if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
         message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
         raise InvalidInput.at(job.plan_path, message, hint)
-    reader = RowReader(runner.config.criteria, plan.fields, llm, embedder)
+    reader = RowReader(runner.config.criteria, plan.fields, llm, embedder, plan.limits)
     return JobResources(plan, Scorer(runner, reader, job), runner, llm)
 
 

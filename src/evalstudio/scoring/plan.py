@@ -16,6 +16,7 @@ from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..configs import StrictConfig
 from ..evaluators.criteria import EvaluationCriteria, Name
+from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..evaluators.records import EvaluationInput
 from ..llm.settings import LlmSettings
 from ..plugins.loading import is_path, path_of
@@ -69,6 +70,7 @@ class ScoringPlan(StrictConfig):
     llm_settings: LlmSettings | None = Field(
         None, description="The model provider, for evaluators that need one"
     )
+    limits: EvaluatorLimits = Field(DEFAULT_LIMITS, description="How much evaluators look at, and how long")
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     plugins: list[str] = Field(default_factory=list[str], description="Plugins, relative to this file")
 

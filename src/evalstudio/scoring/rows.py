@@ -14,6 +14,7 @@ from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
+from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..evaluators.records import EvaluationInput, facts_of, recorded_turn
 
 _FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
@@ -46,6 +47,7 @@ class RowReader:
     fields: Mapping[str, str]
     llm: LanguageModel | None = None
     embedder: Embedder | None = None
+    limits: EvaluatorLimits = DEFAULT_LIMITS
 
     def parse(self, line: int, text: bytes) -> dict[str, Any]:
         try:
@@ -88,6 +90,7 @@ class RowReader:
             embedder=self.embedder,
             given_response=response,
             given_prompt=row.get("prompt"),
+            limits=self.limits,
         )
 
     def _checked(self, record_id: str, line: int, row: dict[str, Any]) -> Record:
@@ -100,7 +103,8 @@ class RowReader:
             source = EvaluationInput.model_validate(known)
         except ValidationError as error:
             raise UnusableRow(str(problems_of(error, known)[0])) from None
-        facts = facts_of(source, source.criteria or self.criteria, llm=self.llm, embedder=self.embedder)
+        criteria = source.criteria or self.criteria
+        facts = facts_of(source, criteria, llm=self.llm, embedder=self.embedder, limits=self.limits)
         return Record(record_id, line, facts, source.agent_id, source.session_id)
 
 

@@ -20,6 +20,7 @@ from ..base.problems import InvalidInput, problems_of, suggestion
 from ..evaluators.aggregate import criterion_of, run_evaluators, score_on_scale
 from ..evaluators.contract import Embedder, Kind, LanguageModel, TurnFacts
 from ..evaluators.criteria import Coverage, EvaluationCriteria, check_declared
+from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..evaluators.records import CriterionResult, EvaluationInput, facts_of
 from ..evaluators.results import Finding, Outcome, Verdict
 from ..llm.embeddings import embedder_of
@@ -134,6 +135,7 @@ class EvaluationRunner:
         llm: LanguageModel | None = None,
         embedder: Embedder | None = None,
         storage: EvaluationStorageProvider | None = None,
+        limits: EvaluatorLimits = DEFAULT_LIMITS,
     ) -> None:
         if storage is not None and not _can_save(storage):
             raise TypeError("storage must be an object with an async save_result(result) method")
@@ -149,13 +151,14 @@ class EvaluationRunner:
         self._llm = llm
         self._embedder = embedder or embedder_of(llm)
         self._storage = storage
+        self._limits = limits
 
     async def run(self, source: EvaluationInput | Mapping[str, Any]) -> AggregatedEvaluationResult:
         """Score one record and keep the result."""
         record = _parsed(EvaluationInput, source, "input")
         criteria = record.criteria or self.config.criteria
         self.check_criteria(record)
-        facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder)
+        facts = facts_of(record, criteria, llm=self._llm, embedder=self._embedder, limits=self._limits)
         snapshot = _copy_of(record)
         verdict = await run_evaluators(self.entries, facts, asyncio.Semaphore(self.config.concurrency))
         outcome = self.aggregated(verdict, facts)

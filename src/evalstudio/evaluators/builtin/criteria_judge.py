@@ -16,13 +16,14 @@ from ..criteria import EvaluationCriteria, Name, Text, normalize
 from ..definition import EvaluatorConfig, define_evaluator
 from ..model_replies import ModelReply, PartedReply, UnreadPart, refusal_of
 from ..strict_scores import accepted, read_score
-from .evidence import PLANTED, planted, texts_of
+from .evidence import PLANTED, Said, hear, planted, texts_of
 from .prompts import (
     SCORE_REASONING,
     TEMPLATE_NAMES,
     criteria_judge_prompt,
     criteria_judge_system,
     fill,
+    judge_request,
     text_at,
 )
 from .text import errored
@@ -68,7 +69,8 @@ async def criteria_judge(ctx: EvaluatorContext[CriteriaJudge]) -> list[Evaluatio
     except Exception as error:
         return [_unanswered(error, criterion) for criterion in criteria]
     parts = zip(criteria, parts_of(answer.value, criteria), strict=True)
-    results = [_judged(ctx, criterion, part, answer) for criterion, part in parts]
+    said = await hear([*texts_of(ctx.messages), text_at("response", ctx) or ""])
+    results = [_judged(ctx, criterion, part, answer, said) for criterion, part in parts]
     # One call scored them all: its tokens are counted once.
     results[0].metadata["modelUsage"] = answer.usage.model_dump()
     return results
@@ -80,7 +82,11 @@ def _unanswered(error: Exception, criterion: EvaluationCriteria) -> EvaluationRe
 
 
 def _judged(
-    ctx: EvaluatorContext[CriteriaJudge], criterion: EvaluationCriteria, part: Any, answer: Answer[Any]
+    ctx: EvaluatorContext[CriteriaJudge],
+    criterion: EvaluationCriteria,
+    part: Any,
+    answer: Answer[Any],
+    said: Said,
 ) -> EvaluationResult:
     """The result for one criterion. What cannot be read is an error of this one alone."""
     if isinstance(part, UnreadPart):
@@ -92,20 +98,16 @@ def _judged(
     value = normalize(score, criterion)
     holds = value >= ctx.config.threshold
     # By planting a bad score an agent must not turn a failure into an error.
-    if holds and planted("score", score, part.reasoning, _said(ctx)):
+    if holds and planted("score", score, part.reasoning, said):
         return errored(PLANTED, criterion.name, rawLlmScore=score, reply=answer.raw)
     return EvaluationResult(holds, value, part.reasoning, {"rawLlmScore": score}, criterion.name, score)
-
-
-def _said(ctx: EvaluatorContext[CriteriaJudge]) -> list[str]:
-    return [*texts_of(ctx.messages), text_at("response", ctx) or ""]
 
 
 def _messages(ctx: EvaluatorContext[CriteriaJudge], criteria: list[EvaluationCriteria]) -> list[Message]:
     template = ctx.config.prompt_template
     prompt = criteria_judge_prompt(ctx, criteria) if template is None else fill(template, ctx, criteria)
     system = criteria_judge_system(ctx.config.system_prompt)
-    return [Message(role="system", content=system), Message(role="user", content=prompt)]
+    return judge_request(system, prompt, ctx.facts.limits)
 
 
 @lru_cache(maxsize=256)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ...base.concurrency import evaluator_threads
 from ...base.json_text import json_text
 from ...messages import Message, text_of
 from ..criteria import Score
+from .prompts import shown
 
 _BAR = re.compile(r"[\r\n]\s*\|\s?")
 _SYMBOLS = re.compile(r"[\W_]+")
@@ -17,34 +20,57 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 # "score: 5" as well as "the score must be 5".
 _BETWEEN = "[^0-9]{0,16}?"
 
+# A judge quotes a few words; a reply of thousands of quotes is not looked up in full.
+_MOST_QUOTES = 50
+_SHORT = 100_000
+
 PLANTED = "the judge repeated a verdict that stands in the conversation itself"
 
 
-def checked_quotes(quotes: Sequence[str], messages: Sequence[Message]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The texts that a judge was shown, in the forms in which its answer is compared with them."""
+
+    plain: list[str]
+    letters: list[str]
+
+    @staticmethod
+    def of(texts: Sequence[str]) -> Said:
+        return Said([_plain(text) for text in texts], [_letters(_unescaped(text)) for text in texts])
+
+
+async def hear(texts: Sequence[str]) -> Said:
+    """The texts made comparable, beside the event loop where they are long."""
+    if sum(map(len, texts)) <= _SHORT:
+        return Said.of(texts)
+    return await evaluator_threads.run(lambda: Said.of(texts))
+
+
+def checked_quotes(quotes: Sequence[str], said: Said) -> list[dict[str, Any]]:
     """Each quote with whether somebody really said it, blanks, case and quotation marks aside."""
-    texts = [_plain(text) for text in texts_of(messages)]
-    plain = {quote: _plain(_BAR.sub("\n", quote)) for quote in quotes}
+    forms = [(quote, _plain(_BAR.sub("\n", quote))) for quote in quotes[:_MOST_QUOTES]]
     return [
-        {"quote": quote, "found": bool(plain[quote]) and any(plain[quote] in text for text in texts)}
-        for quote in quotes
+        {"quote": quote, "found": bool(form) and any(form in text for text in said.plain)}
+        for quote, form in forms
     ]
 
 
-def planted(field: str, answer: Score, reasoning: str, texts: Iterable[str]) -> bool:
+def planted(field: str, answer: Score, reasoning: str, said: Said) -> bool:
     """Whether a judge's answer and its reasoning both stand in one text of the conversation.
 
     Without reasoning the answer alone is compared: nothing shows that it is the judge's own.
     """
     verdict = re.compile(_letters(field) + _BETWEEN + _letters(json_text(answer)))
     because = _letters(reasoning)
-    plain = (_letters(_unescaped(text)) for text in texts)
-    return any(because in text and verdict.search(text) for text in plain)
+    return any(because in text and verdict.search(text) for text in said.letters)
 
 
 def texts_of(messages: Sequence[Message]) -> list[str]:
-    """What each message says, tool calls included."""
+    """What each message says, tool calls included; of long texts what a judge is shown of them."""
     return [
-        " ".join([text_of(m), *(f"{c.name} {c.function.arguments}" for c in m.tool_calls or ())])
+        " ".join(
+            [shown(text_of(m)), *(f"{c.name} {shown(c.function.arguments)}" for c in m.tool_calls or ())]
+        )
         for m in messages
     ]
 

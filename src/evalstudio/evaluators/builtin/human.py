@@ -13,6 +13,7 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Name, normalize
 from ..definition import EvaluatorConfig, define_evaluator
 from ..strict_scores import read_mark
+from .measurements import reads_no_text
 from .text import errored
 
 
@@ -41,7 +42,7 @@ class Human(EvaluatorConfig):
         return self
 
 
-@define_evaluator(type="human", label="Human Feedback", gate="finally", inline=True)
+@define_evaluator(type="human", label="Human Feedback", gate="finally", inline=True, work=reads_no_text)
 def human(ctx: EvaluatorContext[Human]) -> list[EvaluationResult]:
     """What people said about the response counts like any evaluator's result."""
     config = ctx.config

@@ -13,10 +13,11 @@ import orjson
 from pydantic import Field
 
 from ...base.problems import path_text
-from ...base.schemas import compile_schema, problems
+from ...base.schemas import compile_schema, first_problem, schema_cost
 from ...base.text import cut
-from ..contract import EvaluationResult, EvaluatorContext, Gate
+from ..contract import EvaluationResult, EvaluatorContext, Gate, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
+from ..limits import DEFAULT_LIMITS, limit_exceeded
 from .text import CriterionName, Graded, ruled
 
 _LONGEST_PROBLEM = 300
@@ -36,6 +37,10 @@ class JsonSchemaConfig(EvaluatorConfig):
     def validator(self) -> jsonschema_rs.Validator:
         return compile_schema(self.json_schema)
 
+    @cached_property
+    def cost(self) -> int:
+        return schema_cost(self.json_schema)
+
     def model_post_init(self, context: Any, /) -> None:
         _ = self.validator
 
@@ -44,34 +49,46 @@ def _gate(config: JsonSchemaConfig | None) -> Gate:
     return "finally" if config is not None and config.only_final else "always"
 
 
-@define_evaluator(type="json-schema", label="JSON Schema", gate=_gate, inline=True)
+# A check of a schema against a byte of a text, beside a character that is read once.
+_CHECKS_PER_STEP = 100
+
+
+def schema_work(cost: int, characters: int) -> float:
+    """The work of a schema on a text, as evaluators tell it."""
+    return characters + cost * (characters + 100) / _CHECKS_PER_STEP
+
+
+def _work(config: JsonSchemaConfig, facts: TurnFacts) -> float:
+    return schema_work(config.cost, facts.size())
+
+
+@define_evaluator(type="json-schema", label="JSON Schema", gate=_gate, inline=True, work=_work)
 def json_schema(ctx: EvaluatorContext[JsonSchemaConfig]) -> Graded:
     """The response is JSON, alone or in a fenced block, and fits a schema."""
     config = ctx.config
     if config.only_final and not ctx.is_final:
         return EvaluationResult.skip("not the final response")
     try:
-        value = find_json(ctx.response)
+        value = find_json(ctx.response, ctx.facts.limits.json_bytes)
     except NotJson as error:
         return ruled(ctx, False, str(error))
-    if misfits := broken(config.validator, value):
-        return ruled(ctx, False, "; ".join(misfits), problems=misfits)
+    if misfit := broken(config.validator, value):
+        return ruled(ctx, False, misfit, problems=[misfit])
     return ruled(ctx, True, "the JSON fits the schema")
 
 
-def broken(validator: jsonschema_rs.Validator, value: Any) -> list[str]:
-    """How a value breaks a schema, in words. A pattern that runs on is an error of the schema's."""
-    texts: list[str] = []
-    for problem in problems(validator, value):
-        path, message = path_text(problem.path), problem.message
-        if message.startswith("Error executing regex"):
-            raise ValueError(f"a pattern in the schema takes too long on {path or 'this value'}: {message}")
-        text = cut(message, _LONGEST_PROBLEM)
-        texts.append(f"{path}: {text}" if path else text)
-    return texts
+def broken(validator: jsonschema_rs.Validator, value: Any) -> str | None:
+    """Where a value first breaks a schema, in words. A pattern that runs on is an error of the schema's."""
+    problem = first_problem(validator, value)
+    if problem is None:
+        return None
+    path, message = path_text(problem.path), problem.message
+    if message.startswith("Error executing regex"):
+        raise ValueError(f"a pattern in the schema takes too long on {path or 'this value'}: {message}")
+    text = cut(message, _LONGEST_PROBLEM)
+    return f"{path}: {text}" if path else text
 
 
-MOST_BYTES = 5_000_000
 DEEPEST = 200
 
 _MOST_BLOCKS = 100
@@ -88,9 +105,9 @@ class NotJson(ValueError):
     """Text that is not JSON, or more of it than is read."""
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:
     """The value a text is the JSON of."""
-    _check_size(text)
+    _check_size(text, most_bytes)
     text = text.strip().removeprefix("\ufeff")
     if not text:
         raise NotJson("the text is empty, not JSON")
@@ -102,16 +119,16 @@ def read_json(text: str) -> Any:
         raise NotJson(f"the text is not JSON: {error}") from None
 
 
-def find_json(text: str) -> Any:
+def find_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:
     """The value of a text that is JSON, else of its first fenced block that is."""
-    _check_size(text)
+    _check_size(text, most_bytes)
     try:
-        return read_json(text)
+        return read_json(text, most_bytes)
     except NotJson as error:
         failure = error
     for number, block in enumerate(islice(fenced_blocks(text), _MOST_BLOCKS)):
         try:
-            return read_json(block)
+            return read_json(block, most_bytes)
         except NotJson as error:
             if number == 0:
                 failure = error
@@ -158,11 +175,13 @@ def _close(line: str) -> tuple[str, bool]:
     return (trimmed.rstrip("`"), True) if trimmed.endswith(_FENCE) else (line, False)
 
 
-def _check_size(text: str) -> None:
-    if len(text) > MOST_BYTES or (
-        len(text) > MOST_BYTES // 4 and len(text.encode(errors="replace")) > MOST_BYTES
+def _check_size(text: str, most_bytes: int) -> None:
+    """Refuse what is longer than is read: whether it is JSON is then not known."""
+    if len(text) > most_bytes or (
+        len(text) > most_bytes // 4 and len(text.encode(errors="replace")) > most_bytes
     ):
-        raise NotJson(f"the text is longer than {MOST_BYTES // 1_000_000} MB, too long to read as JSON")
+        message = f"the text is longer than {most_bytes:,} bytes, too long to read as JSON"
+        raise limit_exceeded(message, "jsonBytes")
 
 
 def _depth(text: str) -> int:

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, field_validator, model_validator
 
 from ...messages import Message, text_of
-from ..contract import EvaluatorContext, NotAvailable
+from ..contract import EvaluatorContext, NotAvailable, TurnFacts
 from ..definition import define_evaluator
+from .terms import Terms, check_terms, is_quick
 from .text import (
     Graded,
     ScopedTextConfig,
+    characters_at,
     check_apart,
     comparable,
-    contains,
     graded,
     joined,
     scoped_texts,
+    text_work,
     visible_word,
 )
 
@@ -53,6 +55,16 @@ class KeywordCoverageConfig(ScopedTextConfig):
         check_apart(self.source_field, self.keywords_source_field, "keywordsSourceField")
         return self
 
+    @field_validator("expected_keywords")
+    @classmethod
+    def _not_too_many(cls, keywords: list[str] | None) -> list[str] | None:
+        check_terms(keywords or ())
+        return keywords
+
+    @cached_property
+    def compiled(self) -> Terms:
+        return Terms(self.expected, whole_word=self.match_whole_word)
+
     @cached_property
     def expected(self) -> dict[str, str]:
         return self.folded(self.expected_keywords or ())
@@ -68,17 +80,31 @@ class KeywordCoverageConfig(ScopedTextConfig):
         return forms
 
 
-@define_evaluator(type="keyword-coverage", gate="finally", inline=True)
+def _work(config: KeywordCoverageConfig, facts: TurnFacts) -> float:
+    path = config.keywords_source_field
+    # Keywords that come with each record are made ready for each.
+    return text_work(config, facts) + (10 * characters_at(path, facts) if path else 0)
+
+
+@define_evaluator(
+    type="keyword-coverage",
+    gate="finally",
+    inline=lambda config: is_quick(config.expected_keywords or ()),
+    work=_work,
+)
 def keyword_coverage(ctx: EvaluatorContext[KeywordCoverageConfig]) -> Graded:
     """What the agent says mentions enough of the expected keywords."""
     config = ctx.config
     text = config.fold(joined(scoped_texts(ctx, config.scope, config.source_field)))
     path = config.keywords_source_field
-    expected = config.expected if config.expected_keywords else config.folded(_keywords_at(ctx, path or ""))
-    present: list[str] = []
-    missing: list[str] = []
-    for form, keyword in expected.items():
-        (present if contains(text, form, whole_word=config.match_whole_word) else missing).append(keyword)
+    if config.expected_keywords:
+        expected, terms = config.expected, config.compiled
+    else:
+        expected = config.folded(check_terms(_keywords_at(ctx, path or "")))
+        terms = Terms(expected, whole_word=config.match_whole_word)
+    forms = terms.present(text)
+    present = [keyword for form, keyword in expected.items() if form in forms]
+    missing = [keyword for form, keyword in expected.items() if form not in forms]
     share, reason = len(present) / len(expected), _reason(present, missing)
     return graded(ctx, share, reason, foundKeywords=present, missingKeywords=missing)
 

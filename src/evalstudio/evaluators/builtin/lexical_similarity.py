@@ -8,12 +8,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from ..contract import EvaluatorContext, NotAvailable
+from ..contract import EvaluatorContext, NotAvailable, TurnFacts
 from ..definition import define_evaluator
-from .text import Graded, TextConfig, check_apart, comparable, graded
-
-# The time of the other algorithms grows with the product of the lengths.
-LONGEST_TEXT = 50_000
+from ..limits import limit_exceeded
+from .text import Graded, TextConfig, characters_at, check_apart, comparable, graded
 
 # Up to here the longest common subsequence is faster than counting.
 _SHORT = 1_000
@@ -36,7 +34,18 @@ class LexicalSimilarityConfig(TextConfig):
         return self
 
 
-@define_evaluator(type="lexical-similarity", gate="finally", inline=True)
+# The time of the other algorithms grows with the product of the lengths.
+_PAIRS_PER_STEP = 200
+
+
+def _work(config: LexicalSimilarityConfig, facts: TurnFacts) -> float:
+    first, second = characters_at(config.source_field, facts), characters_at(config.reference_field, facts)
+    if config.algorithm == "sorensen-dice":
+        return 3 * (first + second)
+    return first + second + first * second / _PAIRS_PER_STEP
+
+
+@define_evaluator(type="lexical-similarity", gate="finally", inline=True, work=_work)
 def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
     config, algorithm = ctx.config, ctx.config.algorithm
@@ -52,12 +61,13 @@ def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded
 
 def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
     config = ctx.config
-    text = ctx.need_text(path)
-    if config.algorithm != "sorensen-dice" and len(text) > LONGEST_TEXT:
-        raise ValueError(
+    text, most = ctx.need_text(path), ctx.facts.limits.similarity_characters
+    if config.algorithm != "sorensen-dice" and len(text) > most:
+        message = (
             f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
-            f"{LONGEST_TEXT:,} at most; use sorensen-dice for texts of this size"
+            f"{most:,} at most; use sorensen-dice for texts of this size"
         )
+        raise limit_exceeded(message, "similarityCharacters")
     return comparable(text, case_sensitive=config.case_sensitive, collapsed=config.normalize_whitespace)
 
 

@@ -16,8 +16,8 @@ from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name, Text
 from ..definition import EvaluatorConfig, define_evaluator
 from ..model_replies import ModelReply, refusal_of
-from .evidence import PLANTED, checked_quotes, planted, texts_of
-from .prompts import LLM_JUDGE_SYSTEM, VERDICT_FIELDS, llm_judge_prompt
+from .evidence import PLANTED, Said, checked_quotes, hear, planted, texts_of
+from .prompts import LLM_JUDGE_SYSTEM, VERDICT_FIELDS, judge_request, llm_judge_prompt
 
 
 class LlmJudge(EvaluatorConfig):
@@ -55,19 +55,21 @@ async def llm_judge(ctx: EvaluatorContext[LlmJudge]) -> EvaluationResult:
     config = ctx.config
     model = config.llm or ctx.llm
     shape = vote_schema(bool(config.success_criteria), bool(config.failure_criteria))
-    calls = (model.answer(judge_messages(ctx), shape, model=config.model) for _ in range(config.votes))
+    question = [judge_messages(ctx) for _ in range(config.votes)]
+    calls = (model.answer(messages, shape, model=config.model) for messages in question)
     answers: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
-    return _decide(ctx, Tally([_vote(answer, ctx) for answer in answers]))
+    said = await hear(texts_of(ctx.messages))
+    return _decide(ctx, Tally([_vote(answer, ctx, said) for answer in answers]), said)
 
 
 def judge_messages(ctx: EvaluatorContext[LlmJudge]) -> list[Message]:
     """What the judge of a turn is asked."""
     success, failure = ctx.config.success_criteria, ctx.config.failure_criteria
     prompt = llm_judge_prompt(success, failure, ctx.scenario.instructions, ctx.messages)
-    return [Message(role="system", content=LLM_JUDGE_SYSTEM), Message(role="user", content=prompt)]
+    return judge_request(LLM_JUDGE_SYSTEM, prompt, ctx.facts.limits)
 
 
-def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally) -> EvaluationResult:
+def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally, said: Said) -> EvaluationResult:
     config = ctx.config
     at_once = config.failure_criteria_mode == "every_turn"
     success, failure = votes.majority("success_met"), votes.majority("failure_met")
@@ -81,7 +83,7 @@ def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally) -> EvaluationResult:
         "successMet": success is True if config.success_criteria else holds,
         "failureMet": failure is True,
         "confidence": vote.confidence,
-        "evidence": checked_quotes(vote.evidence, ctx.messages),
+        "evidence": checked_quotes(vote.evidence, said),
     }
     return EvaluationResult(
         success=holds,
@@ -134,23 +136,22 @@ class Vote:
     error: str | None = None
 
 
-def _vote(answer: Any, ctx: EvaluatorContext[LlmJudge]) -> Vote:
+def _vote(answer: Any, ctx: EvaluatorContext[LlmJudge], said: Said) -> Vote:
     """The vote in a model's answer, or in the error it ended in."""
     if isinstance(answer, BaseException):
         return Vote(error=refusal_of(answer), raw=getattr(answer, "raw", None))
     vote = Vote(**answer.value.model_dump(), usage=answer.usage, raw=answer.raw)
-    if _is_planted(vote, ctx):
+    if _is_planted(vote, ctx, said):
         vote.error = PLANTED
     return vote
 
 
-def _is_planted(vote: Vote, ctx: EvaluatorContext[LlmJudge]) -> bool:
+def _is_planted(vote: Vote, ctx: EvaluatorContext[LlmJudge], said: Said) -> bool:
     """Only what helps the agent is looked for: by planting a failure it must not turn one into an error."""
     helps = {"success_met": vote.success_met is True}
     helps["failure_met"] = ctx.config.failure_decides and vote.failure_met is False
-    texts = texts_of(ctx.messages)
     return any(
-        planted(question, getattr(vote, question), vote.reasoning, texts)
+        planted(question, getattr(vote, question), vote.reasoning, said)
         for question in QUESTIONS
         if helps[question]
     )

@@ -48,11 +48,18 @@ def milliseconds(number: float) -> str:
     return f"{number:,.2f}".rstrip("0").removesuffix(".") + " ms"
 
 
+def reads_no_text(_config: object, _facts: object) -> float:
+    """The work of what only looks at numbers."""
+    return 0
+
+
 class NoConfig(EvaluatorConfig):
     """Nothing to set."""
 
 
-@define_evaluator(type="latency", kind="metric", reduce="max", auto=True, inline=True, unit="ms")
+@define_evaluator(
+    type="latency", work=reads_no_text, kind="metric", reduce="max", auto=True, inline=True, unit="ms"
+)
 def latency(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The time the agent takes to answer, in milliseconds."""
     spent = latency_of(ctx)
@@ -61,7 +68,14 @@ def latency(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     return EvaluationResult.measured(spent, milliseconds(spent))
 
 
-@define_evaluator(type="first-token", label="Time to First Token", kind="metric", reduce="max", inline=True)
+@define_evaluator(
+    type="first-token",
+    label="Time to First Token",
+    work=reads_no_text,
+    kind="metric",
+    reduce="max",
+    inline=True,
+)
 def first_token(ctx: EvaluatorContext[NoConfig]) -> EvaluationResult:
     """The time until the first text or tool call of a streamed answer, in milliseconds."""
     spent = ctx.last_invocation.first_token_ms
@@ -78,7 +92,7 @@ class LatencyBudgetConfig(EvaluatorConfig):
     )
 
 
-@define_evaluator(type="latency-budget", inline=True)
+@define_evaluator(type="latency-budget", work=reads_no_text, inline=True)
 def latency_budget(ctx: EvaluatorContext[LatencyBudgetConfig]) -> EvaluationResult:
     """The agent answers within the time allowed."""
     spent = latency_of(ctx)
@@ -99,7 +113,9 @@ class TokenUsageConfig(EvaluatorConfig):
     track: Literal["input", "output", "total"] = Field("total", description="Which tokens to count")
 
 
-@define_evaluator(type="token-usage", kind="metric", reduce="sum", auto=True, inline=True, unit="tokens")
+@define_evaluator(
+    type="token-usage", work=reads_no_text, kind="metric", reduce="sum", auto=True, inline=True, unit="tokens"
+)
 def token_usage(ctx: EvaluatorContext[TokenUsageConfig]) -> EvaluationResult:
     """The number of tokens the agent uses."""
     usage = ctx.last_invocation.tokens_usage
@@ -126,7 +142,7 @@ class TokenBudgetConfig(EvaluatorConfig):
     )
 
 
-@define_evaluator(type="token-budget", inline=True)
+@define_evaluator(type="token-budget", work=reads_no_text, inline=True)
 def token_budget(ctx: EvaluatorContext[TokenBudgetConfig]) -> EvaluationResult:
     """The agent uses no more tokens than allowed."""
     config = ctx.config

@@ -12,6 +12,7 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 from ..contract import Embedder, EvaluatorContext, NotAvailable
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
+from ..limits import limit_exceeded
 from .text import Graded, check_apart, graded
 
 
@@ -60,7 +61,11 @@ async def nlp_accuracy(ctx: EvaluatorContext[NlpAccuracy]) -> Graded:
 
 
 def _text(ctx: EvaluatorContext[NlpAccuracy], field: str) -> str:
-    text = unicodedata.normalize("NFC", ctx.need_text(field))
+    text, most = ctx.need_text(field), ctx.facts.limits.judge_characters
+    if len(text) > most:
+        message = f'the text at "{field}" has {len(text):,} characters; a model is sent {most:,} at most'
+        raise limit_exceeded(message, "judgeCharacters")
+    text = unicodedata.normalize("NFC", text)
     if not text.strip():
         raise NotAvailable(f'the text at "{field}" is empty')
     return text

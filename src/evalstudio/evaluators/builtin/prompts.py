@@ -15,6 +15,7 @@ from ...base.json_text import whole_text
 from ...messages import ContentBlock, Message, text_of
 from ..contract import EvaluatorContext
 from ..criteria import EvaluationCriteria
+from ..limits import EvaluatorLimits, limit_exceeded
 from ..strict_scores import accepted
 
 LLM_JUDGE_SYSTEM = (
@@ -118,10 +119,26 @@ def _title(text: str) -> str:
 
 
 def _barred(text: str) -> str:
+    lines = whole_text(shown(text)).splitlines()
+    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in lines or [""])
+
+
+def shown(text: str) -> str:
+    """What a judge is shown of a text: all of it, or its beginning and end."""
     left_out = len(text) - _HEAD - _TAIL
-    if left_out > 0:
-        text = f"{text[:_HEAD]}\n({left_out:,} characters left out)\n{text[-_TAIL:]}"
-    return "\n".join(f"    | {line.translate(_CONTROL)}" for line in whole_text(text).splitlines() or [""])
+    if left_out <= 0:
+        return text
+    return f"{text[:_HEAD]}\n({left_out:,} characters left out)\n{text[-_TAIL:]}"
+
+
+def judge_request(system: str, prompt: str, limits: EvaluatorLimits) -> list[Message]:
+    """The messages to a judge, unless there are more characters than one is sent."""
+    if len(prompt) > limits.judge_characters:
+        message = (
+            f"a judge would read {len(prompt):,} characters; at most {limits.judge_characters:,} are sent"
+        )
+        raise limit_exceeded(message, "judgeCharacters")
+    return [Message(role="system", content=system), Message(role="user", content=prompt)]
 
 
 _NOT_THERE = "N/A"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 from pydantic import Field
 
 from ...base.text import cut
-from ..contract import EvaluatorContext, Gate
+from ..contract import EvaluatorContext, Gate, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
-from ..patterns import Pattern, compile_pattern, matches_any_text
+from ..patterns import SECONDS, Pattern, compile_pattern, matches_any_text
 from .text import CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
 
 _LONGEST_QUOTE = 200
@@ -55,22 +56,43 @@ def _gate(config: RegexConfig | None) -> Gate:
     return "eventually" if config is None or config.must_match else "always"
 
 
-@define_evaluator(type="regex", label="Regex Match", gate=_gate, inline=lambda config: config.compiled.linear)
+def _work(config: RegexConfig, facts: TurnFacts) -> float:
+    return facts.size() * config.compiled.steps
+
+
+@define_evaluator(
+    type="regex",
+    label="Regex Match",
+    gate=_gate,
+    inline=lambda config: config.compiled.linear,
+    work=_work,
+)
 def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     """What the agent says matches a pattern, or does not when it must not."""
     config = ctx.config
-    match = first_match(config.compiled, scoped_texts(ctx, config.scope), hidden=not config.must_match)
+    seconds, texts = ctx.facts.limits.pattern_seconds, scoped_texts(ctx, config.scope)
+    match = first_match(config.compiled, texts, seconds, hidden=not config.must_match)
     metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
     return ruled(
         ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata
     )
 
 
-def first_match(pattern: Pattern, texts: Sequence[str], *, hidden: bool) -> str | None:
-    """The first piece of any of the texts that matches; ``hidden`` looks behind disguises as well."""
+def first_match(
+    pattern: Pattern, texts: Sequence[str], seconds: float = SECONDS, *, hidden: bool
+) -> str | None:
+    """The first piece of any of the texts that matches; ``hidden`` looks behind disguises as well.
+
+    The time limit is one for all of them.
+    """
     if hidden:
         texts = [*texts, *(undisguised(text) for text in texts if not text.isascii())]
-    return next((match for text in texts if (match := pattern.find(text)) is not None), None)
+    start = perf_counter()
+    for text in texts:
+        match = pattern.find(text, seconds, seconds - (perf_counter() - start))
+        if match is not None:
+            return match
+    return None
 
 
 def match_reason(pattern: Pattern, match: str | None) -> str:

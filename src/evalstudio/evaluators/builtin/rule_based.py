@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ..contract import EvaluationResult, EvaluatorContext
+from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
+from ..limits import EvaluatorLimits
 from ..patterns import Pattern
 from .json_schema import NotJson, read_json
 from .regex import checked_pattern, first_match, match_reason
+from .terms import Terms, check_terms, is_quick
 from .text import (
     ScopedTextConfig,
     as_list,
@@ -22,6 +24,7 @@ from .text import (
     nfc,
     ruled,
     scoped_texts,
+    text_work,
     undisguised,
     visible,
     visible_word,
@@ -38,7 +41,21 @@ def _not_blank(word: str) -> str:
 Keyword = Annotated[str, AfterValidator(_not_blank)]
 
 
-class RegexRule(EvaluatorConfig):
+class _Check(EvaluatorConfig):
+    """A check of a text."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it needs no thread of its own."""
+        return True
+
+    @property
+    def steps(self) -> float:
+        """About how many steps it takes for a character."""
+        return 1
+
+
+class RegexRule(_Check):
     """A pattern that must or must not match."""
 
     type: Literal["regex"] = Field(description="A pattern")
@@ -57,13 +74,21 @@ class RegexRule(EvaluatorConfig):
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
 
-    def check(self, texts: Sequence[str]) -> Outcome:
+    @property
+    def is_quick(self) -> bool:
+        return self.compiled.linear
+
+    @property
+    def steps(self) -> float:
+        return self.compiled.steps
+
+    def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         must_match = self.expected_outcome == "match"
-        match = first_match(self.compiled, texts, hidden=not must_match)
+        match = first_match(self.compiled, texts, limits.pattern_seconds, hidden=not must_match)
         return (match is not None) == must_match, match_reason(self.compiled, match)
 
 
-class _Bounded(EvaluatorConfig):
+class _Bounded(_Check):
     """A number with at least one bound."""
 
     min: int | None = Field(None, ge=0, description="The least that passes")
@@ -93,15 +118,35 @@ class LengthRule(_Bounded):
 
     type: Literal["length"] = Field(description="The number of characters")
 
-    def check(self, texts: Sequence[str]) -> Outcome:
+    def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = nfc(joined(texts))
         return self.within(len(visible(text)), len(text), "characters")
 
 
-class _Words(EvaluatorConfig):
+class _Words(_Check):
     """Words to look for, in the form in which they are compared."""
 
+    keywords: list[Keyword]
     case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
+
+    @field_validator("keywords")
+    @classmethod
+    def _not_too_many(cls, keywords: list[str]) -> list[str]:
+        check_terms(keywords)
+        return keywords
+
+    @cached_property
+    def forms(self) -> dict[str, str]:
+        """Each keyword with the form in which it is compared."""
+        return {word: self.fold(word) for word in self.keywords}
+
+    @property
+    def is_quick(self) -> bool:
+        return is_quick(self.keywords)
+
+    @cached_property
+    def compiled_terms(self) -> Terms:
+        return Terms(self.forms.values(), whole_word=False)
 
     def fold(self, text: str) -> str:
         return comparable(text, case_sensitive=self.case_sensitive, collapsed=False)
@@ -116,14 +161,14 @@ class IncludesRule(_Words):
         "all", description="Whether all, any or none of them must be there"
     )
 
-    def check(self, texts: Sequence[str]) -> Outcome:
+    def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
-        folded = self.fold(text)
+        found = set(self.compiled_terms.present(self.fold(text)))
         if self.expected_outcome == "none" and not text.isascii():
-            folded = f"{folded}\n{self.fold(undisguised(text))}"
-        present = [word for word in self.keywords if self.fold(word) in folded]
+            found |= set(self.compiled_terms.present(self.fold(undisguised(text))))
+        present = [word for word in self.keywords if self.forms[word] in found]
         if self.expected_outcome == "all":
-            missing = [word for word in self.keywords if word not in present]
+            missing = [word for word in self.keywords if self.forms[word] not in found]
             return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
         reason = f"found: {_listed(present)}" if present else "no keyword found"
         return bool(present) == (self.expected_outcome == "any"), reason
@@ -137,25 +182,22 @@ class KeywordCountRule(_Words, _Bounded):
         min_length=1, description="The words or phrases to count, all of them together"
     )
 
-    def check(self, texts: Sequence[str]) -> Outcome:
+    def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
-        forms = {self.fold(word) for word in self.keywords}
-        least, most = (_occurrences(self.fold(one), forms) for one in (text, undisguised(text)))
-        return self.within(least, max(least, most), "keyword occurrences")
+        least = most = self.compiled_terms.count(self.fold(text))
+        if not text.isascii():
+            most = max(least, self.compiled_terms.count(self.fold(undisguised(text))))
+        return self.within(least, most, "keyword occurrences")
 
 
-def _occurrences(text: str, forms: set[str]) -> int:
-    return sum(text.count(form) for form in forms)
-
-
-class JsonParseRule(EvaluatorConfig):
+class JsonParseRule(_Check):
     """Whether the text is JSON; of several messages of a turn, the last."""
 
     type: Literal["json_parse"] = Field(description="The text is JSON")
 
-    def check(self, texts: Sequence[str]) -> Outcome:
+    def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         try:
-            read_json(texts[-1])
+            read_json(texts[-1], limits.json_bytes)
         except NotJson as error:
             return False, str(error)
         return True, "the text is JSON"
@@ -192,10 +234,14 @@ class RuleBasedConfig(EvaluatorConfig):
 
 
 def _inline(config: RuleBasedConfig) -> bool:
-    return all(rule.config.compiled.linear for rule in config.rules if isinstance(rule.config, RegexRule))
+    return all(rule.config.is_quick for rule in config.rules)
 
 
-@define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline)
+def _work(config: RuleBasedConfig, facts: TurnFacts) -> float:
+    return sum(rule.config.steps * text_work(rule, facts) for rule in config.rules)
+
+
+@define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline, work=_work)
 def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
     """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
     return [result for rule in ctx.config.rules for result in _apply(ctx, rule)]
@@ -204,7 +250,8 @@ def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
     metadata = {"rule": rule.config.type}
     try:
-        holds, reason = rule.config.check(scoped_texts(ctx, rule.scope, rule.source_field))
+        texts = scoped_texts(ctx, rule.scope, rule.source_field)
+        holds, reason = rule.config.check(texts, ctx.facts.limits)
     except Exception as error:
         return [errored(error, rule.criterion_name, **metadata)]
     return as_list(ruled(ctx, holds, reason, rule, **metadata))

@@ -16,7 +16,7 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Score, on_scale
 from ..definition import define_evaluator
 from .measurements import counted
-from .text import Graded, ScopedTextConfig, is_unspaced, joined, nfc, scoped_texts, visible
+from .text import Graded, ScopedTextConfig, is_unspaced, joined, nfc, scoped_texts, text_work, visible
 
 Category = Literal["positive", "neutral", "negative"]
 
@@ -47,7 +47,7 @@ class SentimentConfig(ScopedTextConfig):
         return "negative" if comparative < self.negative_threshold else "neutral"
 
 
-@define_evaluator(type="sentiment", kind="metric", inline=True)
+@define_evaluator(type="sentiment", kind="metric", inline=True, work=text_work)
 def sentiment(ctx: EvaluatorContext[SentimentConfig]) -> Graded:
     """How positive or negative the agent sounds."""
     config = ctx.config

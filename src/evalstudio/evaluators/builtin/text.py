@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from ..contract import EvaluationResult, EvaluatorContext
+from ...base.json_text import json_bytes
+from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
 from ..criteria import Name, on_scale
 from ..definition import EvaluatorConfig
 
@@ -68,6 +69,21 @@ def scoped_texts(ctx: EvaluatorContext[Any], scope: str, path: str = "response")
     if scope == "last" or path not in ("", "response"):
         return [last]
     return ctx.facts.reply_texts() or [last]
+
+
+def characters_at(path: str, facts: TurnFacts) -> int:
+    """About how long what a path leads to is."""
+    if path in ("", "response"):
+        return facts.size()
+    value = EvaluatorContext(None, facts).find(path)
+    if isinstance(value, str):
+        return len(value)
+    return 0 if value is None else len(json_bytes(value))
+
+
+def text_work(config: TextConfig, facts: TurnFacts) -> float:
+    """The work of reading the text of a config once."""
+    return facts.size() if config.source_field == "response" else characters_at(config.source_field, facts)
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -145,17 +161,19 @@ def contains(text: str, term: str, *, whole_word: bool) -> bool:
     at = text.find(term)
     while at >= 0:
         end = at + len(term)
-        if _begins_word(text, at) and _ends_word(text, end):
+        if begins_word(text, at) and ends_word(text, end):
             return True
         at = text.find(term, _next_word(text, at) if is_word(text[at]) else at + 1)
     return False
 
 
-def _begins_word(text: str, at: int) -> bool:
+def begins_word(text: str, at: int) -> bool:
+    """Whether no word goes on from before a place."""
     return at == 0 or not _glued(text[at - 1], text[at])
 
 
-def _ends_word(text: str, end: int) -> bool:
+def ends_word(text: str, end: int) -> bool:
+    """Whether no word goes on after a place."""
     if end == len(text) or not _glued(text[end - 1], text[end]):
         return True
     # Korean puts blanks between words, but particles right behind them.
@@ -174,7 +192,7 @@ def _glued(before: str, after: str) -> bool:
 def _next_word(text: str, at: int) -> int:
     """Where the next word begins. None begins before, so every letter is read only once."""
     at += 1
-    while at < len(text) and not _begins_word(text, at):
+    while at < len(text) and not begins_word(text, at):
         at += 1
     return at
 

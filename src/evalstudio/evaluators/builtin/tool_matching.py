@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 Placed = dict[int, list[int]]
 
@@ -71,8 +71,14 @@ def assign(claims: Sequence[Claim]) -> Placed:
     owner: dict[int, int] = {}
     satisfied: list[int] = []
     for number, claim in enumerate(claims):
-        before = dict(owner)
-        if all(_augment(number, claims, owner) for _ in range(claim.need)):
+        # Most calls are free; only who needs more has others move.
+        free = list(islice((call for call in claim.calls if call not in owner), claim.need))
+        moves = claim.need - len(free)
+        if moves and len(claim.calls) < claim.need:
+            continue
+        before = dict(owner) if moves else owner
+        owner.update(dict.fromkeys(free, number))
+        if all(_augment(number, claims, owner) for _ in range(moves)):
             satisfied.append(number)
         else:
             owner = before
@@ -134,10 +140,17 @@ def _after(level: Sequence[Claim], start: int) -> Iterator[tuple[int, Placed]]:
         if len(calls) == claim.need:
             yield calls[-1], {claim.rule: calls}
         return
-    most = 0
-    for end in sorted({call for claim in level for call in claim.calls if call > start}):
-        window = [replace(c, calls=[call for call in c.calls if start < call <= end]) for c in level]
+    # Others take no more calls than they need, so the first ones up to the sum of needs are enough for each.
+    most, enough = 0, sum(claim.need for claim in level)
+    following = [replace(claim, calls=_first_after(claim.calls, start, enough)) for claim in level]
+    for end in sorted({call for claim in following for call in claim.calls}):
+        window = [replace(c, calls=c.calls[: bisect_right(c.calls, end)]) for c in following]
         placed = _share_out(window)
         if len(placed) > most:
             most = len(placed)
             yield end, placed
+
+
+def _first_after(calls: Sequence[int], start: int, most: int) -> Sequence[int]:
+    first = bisect_right(calls, start)
+    return calls[first : first + most]

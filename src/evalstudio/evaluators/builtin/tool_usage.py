@@ -13,14 +13,16 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ...base.differences import Match, first_difference
 from ...base.problems import path_text
-from ...base.schemas import compile_schema
+from ...base.schemas import compile_schema, schema_cost
 from ...messages import ToolCall
-from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
+from ..contract import EvaluationResult, EvaluatorContext, NotAvailable, TurnFacts
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
-from .json_schema import broken
-from .text import CriterionName, as_list, errored, ruled, undisguised
+from .json_schema import broken, schema_work
+from .text import CriterionName, as_list, characters_at, errored, ruled, undisguised
 from .tool_matching import Claim, place
+
+_MOST_NAMED = 3
 
 
 class ToolUsageConfig(EvaluatorConfig):
@@ -43,7 +45,18 @@ def _inline(config: ToolUsageConfig) -> bool:
     return all(rule.argument_checks is None for rule in config.rules)
 
 
-@define_evaluator(type="tool-usage", gate="finally", inline=_inline)
+def _work(config: ToolUsageConfig, facts: TurnFacts) -> float:
+    """Each rule reads the arguments of the calls; rules that compete or have an order are weighed up."""
+    in_context = config.source == "context"
+    characters = characters_at("context.toolCalls", facts) if in_context else facts.conversation_size()
+    needs = sum(
+        max(1, rule.min_calls or 0) for rule in config.rules if rule.competes or rule.order is not None
+    )
+    schemas = sum(schema_work(rule.schema_cost, characters) for rule in config.rules if rule.validator)
+    return characters * len(config.rules) + needs**2 + schemas
+
+
+@define_evaluator(type="tool-usage", gate="finally", inline=_inline, work=_work)
 def tool_usage(ctx: EvaluatorContext[ToolUsageConfig]) -> list[EvaluationResult]:
     """The agent calls the tools it should, as often, in the order and with the arguments it should."""
     rules = ctx.config.rules
@@ -86,12 +99,9 @@ def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutc
     numbered = list(enumerate(calls))
     disguises = _disguises(rules, calls)
     readings = [
-        Reading(
-            rule,
-            {number: rule.check(call) for number, call in numbered if call.name in (rule.tool, *others)},
-            others,
-        )
+        Reading(rule, {number: rule.check(call) for number, call in numbered if call.name in names}, others)
         for rule, others in zip(rules, disguises, strict=True)
+        for names in [{rule.tool, *others}]
     ]
     outcomes = [_alone(reading) for reading in readings]
     claims = [
@@ -140,7 +150,9 @@ def _claim(number: int, reading: Reading) -> Claim:
 def _alone(reading: Reading) -> RuleOutcome:
     """A rule as if there were no others."""
     rule, count = reading.rule, len(reading.calls)
-    spelling = f" as {', '.join(map(repr, reading.disguises))}" if reading.disguises else ""
+    more = " and others" if len(reading.disguises) > _MOST_NAMED else ""
+    named = ", ".join(map(repr, reading.disguises[:_MOST_NAMED])) + more
+    spelling = f" as {named}" if named else ""
     called = f"{rule.tool} was called {_times(count)}{spelling}" if count else f"{rule.tool} was not called"
     if rule.forbidden:
         return _forbidden(reading, called)
@@ -233,6 +245,10 @@ class ToolRule(EvaluatorConfig):
     def validator(self) -> jsonschema_rs.Validator | None:
         return None if self.arguments_schema is None else compile_schema(self.arguments_schema)
 
+    @cached_property
+    def schema_cost(self) -> int:
+        return schema_cost(self.arguments_schema)
+
     def model_post_init(self, context: Any, /) -> None:
         _ = self.validator
 
@@ -286,8 +302,8 @@ class ToolRule(EvaluatorConfig):
             difference = first_difference(self.arguments, arguments, self.match, ("arguments",))
             if difference:
                 return f"{path_text(difference.path)}: {difference}"
-        if self.validator is not None and (misfits := broken(self.validator, arguments)):
-            return "arguments do not fit the schema: " + "; ".join(misfits)
+        if self.validator is not None and (misfit := broken(self.validator, arguments)):
+            return f"arguments do not fit the schema: {misfit}"
         if self.argument_checks is not None:
             # A fresh copy: a check that changes its arguments changes nobody else's.
             return read_check(self.argument_checks(_arguments(call)))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
-from .text import Graded, ScopedTextConfig, comparable, contains, ruled, scoped_texts, undisguised
+from .terms import Terms, check_terms, is_quick
+from .text import Graded, ScopedTextConfig, comparable, ruled, scoped_texts, text_work, undisguised
 
 
 def _plain(text: str, case_sensitive: bool) -> str:
@@ -31,6 +32,16 @@ class ToxicityConfig(ScopedTextConfig):
     case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
     match_whole_word: bool = Field(True, description="Whether a term inside a longer word does not count")
 
+    @field_validator("toxic_terms")
+    @classmethod
+    def _not_too_many(cls, terms: list[str]) -> list[str]:
+        check_terms(terms)
+        return terms
+
+    @cached_property
+    def compiled(self) -> Terms:
+        return Terms(self.terms, whole_word=self.match_whole_word)
+
     @cached_property
     def terms(self) -> dict[str, str]:
         """Each different term in the form to look for, with its first spelling."""
@@ -40,19 +51,15 @@ class ToxicityConfig(ScopedTextConfig):
         return forms
 
 
-@define_evaluator(type="toxicity", inline=True)
+@define_evaluator(type="toxicity", inline=lambda config: is_quick(config.toxic_terms), work=text_work)
 def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> Graded:
     """What the agent says has none of the given toxic terms."""
     config = ctx.config
-    texts = [
-        _plain(text, config.case_sensitive) for text in scoped_texts(ctx, config.scope, config.source_field)
-    ]
-    whole = config.match_whole_word
-    present = [
-        term
-        for form, term in config.terms.items()
-        if any(contains(text, form, whole_word=whole) for text in texts)
-    ]
+    texts = scoped_texts(ctx, config.scope, config.source_field)
+    forms: set[str] = set()
+    for text in texts:
+        forms |= config.compiled.present(_plain(text, config.case_sensitive))
+    present = [term for form, term in config.terms.items() if form in forms]
     reason = f"toxic terms found: {', '.join(present)}" if present else "no toxic terms found"
     result = ruled(ctx, not present, reason, foundToxicTerms=present)
     if isinstance(result, EvaluationResult) and result.criterion_name is not None:

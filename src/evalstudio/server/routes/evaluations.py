@@ -81,7 +81,13 @@ def _runner(studio: Studio, config: ScoringConfig, *records: EvaluationInput) ->
     services, registry = studio.workspace.services(), studio.workspace.registry
     settings = config.model_dump(by_alias=True, exclude_unset=True)
     try:
-        runner = EvaluationRunner(settings, registry=registry, llm=services.llm, embedder=services.embedder)
+        runner = EvaluationRunner(
+            settings,
+            registry=registry,
+            llm=services.llm,
+            embedder=services.embedder,
+            limits=services.limits,
+        )
         for record in records:
             runner.check_criteria(record)
     except InvalidInput as error:
