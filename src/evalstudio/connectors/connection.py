@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -222,11 +223,14 @@ class AgentConnection:
     cookies: AbstractCookieJar | None = None
     own_accept: bool = False
     """Whether the headers were given an ``Accept`` of their own."""
+    requests: Counter[str] = field(default_factory=Counter[str])
+    """The requests of this attempt at the call, each with how often it was sent."""
 
     def begin(self) -> Clock:
         """A new attempt: nothing was sent or received yet, and its clock starts."""
         self.sent_at, self.received_at, self.first_token_at = None, 0.0, None
         self.clock = Clock()
+        self.requests.clear()
         return self.clock
 
     def seconds_taken(self) -> float:

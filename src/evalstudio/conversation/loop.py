@@ -127,6 +127,7 @@ class _Conversation:
             first_token_ms=reply.first_token_ms,
             attempts=reply.attempts or None,
             metadata=reply.metadata or None,
+            redacted=reply.redacted,
         )
 
 
@@ -160,6 +161,8 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         # A turn that decided nothing was the last one because the simulated user left.
         ended_by = decision.ended_by or "user"
         judge.state = await agent.state()
+        if leaked := getattr(agent, "state_redacted", ()):
+            turn.redacted = [*(turn.redacted or ()), *leaked]
     except ConnectorError as error:
         fault, traceback = ("agent", str(error)), error.traceback
         failed_attempts = error.attempts
