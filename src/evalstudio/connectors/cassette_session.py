@@ -156,6 +156,8 @@ class CassetteSession:
         try:
             value = await answer
         except ConnectorError as error:
+            if error.interrupted:
+                raise
             fields: Json = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
             attempts = [attempt.to_json() for attempt in error.attempts]
             self._recording.keep(request, {"error": fields | ({"attempts": attempts} if attempts else {})})

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractCookieJar
 
 CONNECT, CLOSED, TIMEOUT = "connect", "closed", "timeout"
+# The agent had begun to answer: nothing that a call is made again after.
+BROKEN_OFF = "broken off"
 _CAUSE = re.compile(r"connect|closed|timeout|[45]\d\d|[45]xx")
 
 
@@ -241,10 +243,11 @@ class AgentConnection:
         """
         if self.received_at <= self.clock.start:
             return self.clock.seconds()
-        return self.received_at - (self.sent_at or self.clock.start)
+        return max(0.0, self.received_at - (self.sent_at or self.clock.start) - self.clock.stopped_seconds)
 
     def first_token_seconds(self) -> float | None:
         """What passed until the first text or tool call of a stream came in."""
         if self.first_token_at is None:
             return None
-        return max(0.0, self.first_token_at - (self.sent_at or self.clock.start))
+        taken = self.first_token_at - (self.sent_at or self.clock.start)
+        return max(0.0, taken - self.clock.stopped_seconds)

@@ -43,7 +43,8 @@ class ConnectorError(Exception):
 
     ``again`` says that another attempt may help and does no harm, ``retry_after`` how many seconds the agent
     asked to wait. ``cause`` is what ``retry.on`` may name: connect, closed, timeout or a status. ``attempts``
-    are all that were made, once there were several.
+    are all that were made, once there were several. ``interrupted`` says that it is not the
+    agent's fault: this process was stopped while the agent was asked.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ConnectorError(Exception):
         self.cause = cause
         self.attempts = list(attempts)
         self.traceback: str | None = None
+        self.interrupted = False
 
 
 C = TypeVar("C")

@@ -34,7 +34,7 @@ from ..base.json_text import json_text
 from ..base.paths import fields_of
 from ..base.retry import retry_after
 from ..base.text import excerpt
-from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection
+from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
 from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
@@ -284,7 +284,7 @@ def _unreachable(error: ClientConnectorError, place: str) -> ConnectorError:
 
 
 def _broken_off(place: str) -> ConnectorError:
-    return ConnectorError(f"{place} broke off in the middle of its answer")
+    return ConnectorError(f"{place} broke off in the middle of its answer", cause=BROKEN_OFF)
 
 
 def _of_status(

@@ -19,7 +19,7 @@ import orjson
 from aiohttp import ClientError, ClientTimeout
 
 from ..base.addresses import shown_address
-from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded
+from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded, pulse
 from ..base.json_text import json_text
 from ..base.paths import Steps, texts_in
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
@@ -27,7 +27,7 @@ from ..base.references import UnsetVariable, resolve, values_of
 from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
-from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
+from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -44,6 +44,7 @@ from .secrets import redact_reply, redacted_data, secrets_of, shown_places
 
 log = logging.getLogger("evalstudio")
 
+_LOST_WHILE_STOPPED = frozenset({CONNECT, CLOSED, TIMEOUT, BROKEN_OFF})
 _CLOSE_SECONDS = 10.0
 _LONGEST_DETAIL = 2_000
 _LONGEST_RESPONSE = 2_000
@@ -204,7 +205,10 @@ class AgentSession:
                 failure, cause = error, error.__cause__
             except Exception as error:
                 failure, cause = self._as_connector_error(error), error
+            pulse.look()
             left -= clock.seconds()
+            if clock.stopped_seconds > 0 and failure.cause in _LOST_WHILE_STOPPED:
+                raise self._interrupted(failure, clock.stopped_seconds) from cause
             attempts.append(Attempt(number, self._redacted(str(failure)), None, failure.retry_after))
             wait = self._wait_after(failure, attempts, left)
             if wait is None:
@@ -212,6 +216,15 @@ class AgentSession:
             attempts[-1].wait_ms = round(wait * 1000, 3)
             await asyncio.sleep(wait)
             left -= wait
+
+    def _interrupted(self, failure: ConnectorError, seconds: float) -> ConnectorError:
+        """What was lost while this process was stopped says nothing of the agent."""
+        stopped = (
+            f"this process was stopped for {seconds:.3g} s while the agent was asked; after that: {failure}"
+        )
+        error = self._named(ConnectorError(stopped))
+        error.interrupted = True
+        return error
 
     def _wait_after(self, failure: ConnectorError, attempts: list[Attempt], left: float) -> float | None:
         """Seconds before the next attempt; nothing where there is none."""

@@ -26,6 +26,10 @@ from .workspace import Workspace
 _MOST_PREPARED = 512
 
 
+class AttemptInterrupted(Exception):
+    """The process was stopped in the middle of a run: it is tried again, a bounded number of times."""
+
+
 class RunWorker:
     """Conducts the conversations of claimed runs."""
 
@@ -81,6 +85,8 @@ class RunWorker:
                 case TurnEnded(turn=turn, decision=decision) if not decision.over:
                     await store.append_turn(lease, turn)
                     stored = (turn.number, turn.results)
+                case Finished(result=result) if result.interrupted:
+                    raise AttemptInterrupted(result.error or result.reason)
                 case Finished(result=result):
                     return _ending(result, broken_off, *stored)
                 case _:
