@@ -54,7 +54,7 @@ async def test_what_a_stopped_process_missed_is_tried_again_and_nobody_is_blamed
     agent = StoppingAgent()
     async with AgentServer(agent) as server:
         config = make_project(tmp_path / "p", [scripted("talk", "hi")])
-        http = {"name": "agent", "type": "http", "baseUrl": server.url}
+        http: dict[str, Any] = {"name": "agent", "type": "http", "baseUrl": server.url}
         http["config"] = {"responsePath": "message", "timeoutSeconds": 2, "retry": {"attempts": 1}}
         text = (tmp_path / "p" / "evals.json").read_text()
         definitions: dict[str, Any] = json.loads(text) | {"connectors": [http]}

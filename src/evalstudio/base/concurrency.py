@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -141,6 +141,20 @@ class Clock:
             yield
         finally:
             self.resume()
+
+
+_own_clock: ContextVar[Clock | None] = ContextVar("own_clock", default=None)
+
+
+@contextmanager
+def own_clock_paused() -> Generator[None]:
+    """Stop the clock of the work that runs here, if it has one, while it waits for its turn elsewhere."""
+    clock = _own_clock.get()
+    if clock is None:
+        yield
+    else:
+        with clock.paused():
+            yield
 
 
 _Job = tuple[Callable[[], Any], Context, Clock | None, asyncio.Future[Any], asyncio.AbstractEventLoop]
@@ -303,6 +317,7 @@ def _expire(
 
 async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T], clock: Clock | None) -> None:
     if clock is not None:
+        _own_clock.set(clock)
         clock.resume()
     try:
         value = await work

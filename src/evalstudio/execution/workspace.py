@@ -149,7 +149,8 @@ async def open_workspace(
         llm: Llm | None = None
         if config.llm_settings is not None:
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
-            llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
+            model = Llm(config.llm_settings, cache=cache, cassette=cassette, shared=store)
+            llm = await stack.enter_async_context(model)
         http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(http.close)
         stack.push_async_callback(plugins.close)
