@@ -51,6 +51,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "lexical-similarity": {},
     "keyword-coverage": {"expectedKeywords": ["table", "booked", "eight", "reference"]},
     "toxicity": {"toxicTerms": ["idiot", "stupid", "shut up", "loser"]},
+    "secret-leak": {"patterns": True},
     "human": {"criterionName": "helpful", "score": 4},
 }
 

@@ -359,7 +359,7 @@ async def test_a_run_replays_without_servers_keys_or_differences(
         with Cassette.record(path) as cassette:
             (first,) = await run(agent.url, model.url, cassette)
     assert first.passed
-    assert [m.text for m in first.messages][-2:] == ["Tomorrow.", f"REF-1 for {TOKEN}"]
+    assert [m.text for m in first.messages][-2:] == ["Tomorrow.", "REF-1 for ***"]
     assert len(agent.requests) == 2
     for name in secrets:
         monkeypatch.delenv(name)
@@ -367,7 +367,8 @@ async def test_a_run_replays_without_servers_keys_or_differences(
 
     again = [await run(agent.url, model.url, Cassette.replay(path)) for _ in range(2)]
     assert shown(again[0]) == shown(again[1])
-    assert shown(again[0]) == shown([first]).replace(TOKEN, "***")
+    assert TOKEN not in shown([first])
+    assert shown(again[0]) == shown([first])
 
 
 async def test_many_replays_at_once_tell_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,7 +380,7 @@ async def test_many_replays_at_once_tell_the_same(path: Path, monkeypatch: pytes
             recorded_runs = await run(agent.url, model.url, cassette, repetitions=10)
     cassette = Cassette.replay(path)
     replayed = await run(agent.url, model.url, cassette, repetitions=10)
-    assert shown(replayed) == shown(recorded_runs).replace(TOKEN, "***")
+    assert shown(replayed) == shown(recorded_runs)
     assert not cassette.misses
 
 

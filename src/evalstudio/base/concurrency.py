@@ -8,12 +8,15 @@ work, so that none of them can keep the others waiting.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -24,19 +27,89 @@ _MOST_OWN_THREADS = 64
 T = TypeVar("T")
 
 
+class Pulse:
+    """Notices that the process was stopped, by a signal or with the whole machine.
+
+    A thread beats several times a second while somebody counts on it; a beat that comes late by more than
+    two seconds is a stop, for not even a thread beside all others ran. What passed meanwhile is nobody's
+    time. The event loop being busy is something else: whoever blocks it answers for that.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: a forked process has the state and not the thread."""
+        self._lock = threading.Lock()
+        self._users = 0
+        self._beating = False
+        self._last = 0.0
+        self.stopped_seconds = 0.0
+
+    def __enter__(self) -> Pulse:
+        with self._lock:
+            self._users += 1
+            if not self._beating:
+                self._beating, self._last = True, perf_counter()
+                threading.Thread(target=self._beat, name="evalstudio-pulse", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+
+    def look(self) -> float:
+        """Seconds for which the process was stopped so far, one that is just over included."""
+        with self._lock:
+            self._note()
+        return self.stopped_seconds
+
+    def _note(self) -> None:
+        if self._beating:
+            now = perf_counter()
+            late = now - self._last - _BEAT_SECONDS
+            if late > _STOPPED_SECONDS:
+                self.stopped_seconds += late
+            self._last = now
+
+    def _beat(self) -> None:
+        # It goes on for a while after the last user, so that not every call makes a thread.
+        idle = 0
+        while idle < _IDLE_BEATS:
+            time.sleep(_BEAT_SECONDS)
+            with self._lock:
+                self._note()
+                idle = 0 if self._users else idle + 1
+                self._beating = idle < _IDLE_BEATS
+
+
+_BEAT_SECONDS = 0.25
+_STOPPED_SECONDS = 2.0
+_IDLE_BEATS = 20
+pulse = Pulse()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pulse.reset)
+
+
 class Clock:
     """The time some work takes, without what it waits for on our side.
 
     It stands still while a function waits for a thread, while its result waits for the event loop, and
-    while a module is imported.
+    while a module is imported. A stopped process has no time either, while the pulse beats.
     """
 
-    __slots__ = ("_left_out", "_paused_at", "start")
+    __slots__ = ("_left_out", "_paused_at", "_stopped_before", "start")
 
     def __init__(self) -> None:
         self.start = perf_counter()
         self._left_out = 0.0
         self._paused_at: float | None = None
+        self._stopped_before = pulse.stopped_seconds
+
+    @property
+    def stopped_seconds(self) -> float:
+        """For how long the process was stopped meanwhile."""
+        return pulse.stopped_seconds - self._stopped_before
 
     def pause_seconds(self) -> float:
         """How long it has been standing still."""
@@ -44,12 +117,13 @@ class Clock:
 
     @property
     def has_paused(self) -> bool:
-        return self._left_out > 0 or self._paused_at is not None
+        return self._left_out > 0 or self._paused_at is not None or self.stopped_seconds > 0
 
     def seconds(self) -> float:
         """What it has run so far."""
         until = self._paused_at
-        return (perf_counter() if until is None else until) - self.start - self._left_out
+        passed = (perf_counter() if until is None else until) - self.start - self._left_out
+        return max(0.0, passed - self.stopped_seconds)
 
     def pause(self) -> None:
         if self._paused_at is None:
@@ -69,6 +143,20 @@ class Clock:
             self.resume()
 
 
+_own_clock: ContextVar[Clock | None] = ContextVar("own_clock", default=None)
+
+
+@contextmanager
+def own_clock_paused() -> Generator[None]:
+    """Stop the clock of the work that runs here, if it has one, while it waits for its turn elsewhere."""
+    clock = _own_clock.get()
+    if clock is None:
+        yield
+    else:
+        with clock.paused():
+            yield
+
+
 _Job = tuple[Callable[[], Any], Context, Clock | None, asyncio.Future[Any], asyncio.AbstractEventLoop]
 
 
@@ -77,6 +165,7 @@ class DaemonPool:
 
     def __init__(self, most: int = _MOST_OWN_THREADS) -> None:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._waiting_since: deque[float] = deque()
         self._lock = threading.Lock()
         self._idle = 0
         self._threads = 0
@@ -94,16 +183,26 @@ class DaemonPool:
             elif self._threads < self._most:
                 self._threads += 1
                 threading.Thread(target=self._work, name="evalstudio-worker", daemon=True).start()
-        self._jobs.put((function, copy_context(), clock, future, loop))
+            # Under the lock, so that both queues are in the same order.
+            self._waiting_since.append(perf_counter())
+            self._jobs.put((function, copy_context(), clock, future, loop))
         try:
             return await future
         finally:
             if clock is not None:
                 clock.resume()
 
+    def waiting_seconds(self) -> float:
+        """For how long a function has been waiting for a thread; 0 where none is."""
+        try:
+            return perf_counter() - self._waiting_since[0]
+        except IndexError:
+            return 0.0
+
     def _work(self) -> None:
         while True:
             function, context, clock, future, loop = self._jobs.get()
+            self._waiting_since.popleft()
             if future.cancelled():
                 # Nobody waits for it any more, so it is not begun.
                 with self._lock:
@@ -203,19 +302,22 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float, clock: Clock | N
         clock.pause()
     task = loop.create_task(_settle(work, outcome, clock))
     timer = loop.call_later(seconds, _expire, loop, outcome, seconds, clock)
-    try:
-        return await outcome
-    finally:
-        timer.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait((task,), timeout=_GRACE_SECONDS)
+    with pulse:
+        try:
+            return await outcome
+        finally:
+            timer.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,), timeout=_GRACE_SECONDS)
 
 
 def _expire(
     loop: asyncio.AbstractEventLoop, outcome: asyncio.Future[Any], seconds: float, clock: Clock | None
 ) -> None:
     """End the work, or look again when a clock that stood still may have reached the limit."""
+    # The limit may be over because nothing ran meanwhile; this may be due before the next beat.
+    pulse.look()
     left = seconds - clock.seconds() if clock is not None and clock.has_paused else 0.0
     if clock is not None and clock.pause_seconds() > _LONGEST_PAUSE_SECONDS:
         waited = f"waited more than {_LONGEST_PAUSE_SECONDS:g} s for a worker thread or an import"
@@ -228,6 +330,7 @@ def _expire(
 
 async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T], clock: Clock | None) -> None:
     if clock is not None:
+        _own_clock.set(clock)
         clock.resume()
     try:
         value = await work

@@ -9,6 +9,9 @@ REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 # A text that takes its value from one reference, such as "Bearer ${KEY}": nothing in it is a literal secret.
 HOLDS_ONE = re.compile(r"[^$]*\$\{[^{}]+\}[^$]*")
 
+# Variables named so are no secrets: anybody may refer to them and everybody may read them.
+PUBLIC_VARIABLES = "EVALSTUDIO_PUBLIC_"
+
 
 class UnsetVariable(ValueError):
     """A reference to a variable that is not set, or is blank."""
@@ -37,8 +40,9 @@ def names_in(text: str) -> list[str]:
 
 
 def values_of(*texts: str) -> set[str]:
-    """What the references in these texts stand for."""
-    return {_value(name) for text in texts for name in names_in(text)}
+    """What the references in these texts stand for; public variables are no secrets and left out."""
+    names = {name for text in texts for name in names_in(text)}
+    return {_value(name) for name in names if not name.startswith(PUBLIC_VARIABLES)}
 
 
 def _value(name: str) -> str:

@@ -45,6 +45,8 @@ def print_run(run: Run, *, debug: bool = False) -> None:
         console.print(_transcript(turn.all_messages))
         for line in _attempts(turn):
             console.print(Text(printable(f"    {line}"), "dim"))
+        if turn.redacted:
+            console.print(Text(printable(f"    {_redacted(turn)}"), _STYLES["fail"]))
         if assertions := [finding for finding in turn.results if finding.kind == "assertion"]:
             console.print(_verdicts(assertions))
     console.print()
@@ -130,6 +132,11 @@ def _title(turn: Turn) -> str:
     elif turn.usage_missing:
         more.append(f"tokens missing: {turn.usage_missing}")
     return f"Turn {turn.number}" + (f" ({', '.join(more)})" if more else "")
+
+
+def _redacted(turn: Turn) -> str:
+    """That the agent gave a secret away, and where it stood."""
+    return f"secrets were taken out of this answer: {', '.join(turn.redacted or ())}"
 
 
 def _attempts(turn: Turn) -> Iterator[str]:

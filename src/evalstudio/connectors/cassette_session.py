@@ -6,27 +6,25 @@ part of it, so that a recording made on one machine can be replayed on another.
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from ..base.addresses import shown_address
-from ..base.paths import texts_in
-from ..base.redaction import SECRET_HEADER, SECRET_SETTING, Redaction, secrets_sent
-from ..base.references import UnsetVariable, resolve, values_of
+from ..base.redaction import Redaction, secrets_sent
+from ..base.references import UnsetVariable, resolve
 from ..cassettes import Cassette, CassetteError
 from ..evaluators.results import Attempt
 from ..messages import Message, read_messages, read_usage
 from .connection import CallPolicy
-from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo, merge_headers
+from .contract import ConnectorDefinition, ConnectorError, ConnectorSettings, Headers, RunInfo
 from .http_pool import HttpPool
 from .replies import AgentReply, check_said
+from .secrets import config_data, is_secret_setting, secrets_of
 from .session import AgentSession
 
 T = TypeVar("T")
@@ -43,17 +41,21 @@ def open_session(
     policy: CallPolicy | None = None,
     cassette: Cassette | None = None,
     run_key: str = "",
+    secrets: Collection[str] = (),
 ) -> Session:
     """A session with the agent, recorded or replayed where there is a cassette.
 
     ``run_key`` names the run in a way that stays the same (scenario, case, persona, repetition): runs that
-    send the same to an agent then get their own answers back, in whatever order they ask.
+    send the same to an agent then get their own answers back, in whatever order they ask. ``secrets`` are
+    those of the project, beside what this agent is sent.
     """
     headers = extra_headers or {}
     recording = AgentRecording.of(definition, settings, headers, cassette, run_key) if cassette else None
     if recording is not None and recording.cassette.replaying:
         return CassetteSession(recording, run, None)
-    live = AgentSession(definition, settings, pool=pool, run=run, extra_headers=headers, policy=policy)
+    live = AgentSession(
+        definition, settings, pool=pool, run=run, extra_headers=headers, policy=policy, secrets=secrets
+    )
     return live if recording is None else CassetteSession(recording, run, live)
 
 
@@ -108,6 +110,7 @@ class CassetteSession:
         self._recording = recording
         self.live = live
         self._messages: list[Message] = []
+        self.state_redacted: list[str] = []
 
     @property
     def redaction(self) -> Redaction:
@@ -140,13 +143,21 @@ class CassetteSession:
             return None
         request = self._recording.request("state", messages=_plain(self._messages))
         if self.live is None:
-            return self._recording.find(request).get("state")
-        return await self._record(request, self.live.state(), lambda state: {"state": state})
+            response = self._recording.find(request)
+            self.state_redacted = _places(response.get("redacted")) or []
+            return response.get("state")
+        return await self._record(request, self.live.state(), self._state_json)
+
+    def _state_json(self, state: Json | None) -> Json:
+        self.state_redacted = self.live.state_redacted if self.live is not None else []
+        return {"state": state} | ({"redacted": self.state_redacted} if self.state_redacted else {})
 
     async def _record(self, request: Json, answer: Coroutine[Any, Any, T], to_json: Callable[[T], Json]) -> T:
         try:
             value = await answer
         except ConnectorError as error:
+            if error.interrupted:
+                raise
             fields: Json = {"message": str(error), "again": error.again, "retryAfter": error.retry_after}
             attempts = [attempt.to_json() for attempt in error.attempts]
             self._recording.keep(request, {"error": fields | ({"attempts": attempts} if attempts else {})})
@@ -193,11 +204,16 @@ def _reply_json(reply: AgentReply) -> Json:
         **({"usageMissing": reply.usage_missing} if reply.usage_missing else {}),
         **({"firstTokenMs": reply.first_token_ms} if reply.first_token_ms is not None else {}),
         **({"attempts": [one.to_json() for one in reply.attempts]} if reply.attempts else {}),
+        **({"redacted": reply.redacted} if reply.redacted is not None else {}),
     }
 
 
 def _attempts(recorded: Any) -> list[Attempt]:
     return TypeAdapter(list[Attempt]).validate_python(recorded or [])
+
+
+def _places(recorded: Any) -> list[str] | None:
+    return TypeAdapter(list[str] | None).validate_python(recorded)
 
 
 def _reply(response: Json) -> AgentReply:
@@ -211,6 +227,7 @@ def _reply(response: Json) -> AgentReply:
         usage_missing=usage_missing or response.get("usageMissing"),
         first_token_ms=response.get("firstTokenMs"),
         attempts=_attempts(response.get("attempts")),
+        redacted=_places(response.get("redacted")),
     )
 
 
@@ -222,53 +239,22 @@ _LIMITS = frozenset(
 )
 
 
-def _is_secret(name: object) -> bool:
-    """Whether what a config has under this name must not be recorded."""
-    text = str(name)
-    return bool(SECRET_SETTING.search(text)) or text.lower().endswith("headers")
-
-
 def _recorded_config(config: object) -> Json:
     """The config as plain data: what differs from the defaults, without secrets and limits."""
-    fields = _without_secrets(_as_data(config)).items()
+    fields = _without_secrets(config_data(config)).items()
     return {name: value for name, value in fields if name not in _LIMITS}
 
 
 def _secrets_of(settings: ConnectorSettings[Any], extra_headers: Headers) -> set[str]:
     """What may be secret in an address, headers and a config, as far as it can be looked up here."""
-    headers = merge_headers(settings.headers, extra_headers)
-    secret_headers: dict[str, str] = {}
-    for name, value in headers.items():
-        if SECRET_HEADER.search(name):
-            with suppress(UnsetVariable):
-                secret_headers[name] = resolve(value, name)
     address = ""
     with suppress(UnsetVariable):
         address = resolve(settings.base_url.strip(), "baseUrl")
-    return {
-        *values_of(*headers.values(), *(text for _, text in texts_in(_as_data(settings.config)))),
-        *secrets_sent(address, secret_headers),
-        *(text for path, text in texts_in(_as_data(settings.config)) if any(map(_is_secret, path))),
-        _basic_credentials(address),
-    }
-
-
-def _basic_credentials(address: str) -> str:
-    """A name and password in an address, as they are sent in a header."""
-    with suppress(ValueError):
-        credentials = urlsplit(address).netloc.rpartition("@")[0]
-        return b64encode(unquote(credentials).encode()).decode()
-    return ""
-
-
-def _as_data(config: object) -> Json:
-    if isinstance(config, BaseModel):
-        return config.model_dump(mode="json", by_alias=True, exclude_defaults=True, fallback=str)
-    return dict(cast(Mapping[str, Any], config)) if isinstance(config, Mapping) else {}
+    return secrets_of(settings, extra_headers) | secrets_sent(address, {})
 
 
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
         fields = cast(Mapping[str, Any], value)
-        return {name: _without_secrets(item) for name, item in fields.items() if not _is_secret(name)}
+        return {name: _without_secrets(item) for name, item in fields.items() if not is_secret_setting(name)}
     return [_without_secrets(item) for item in cast(list[Any], value)] if isinstance(value, list) else value

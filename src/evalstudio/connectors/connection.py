@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractCookieJar
 
 CONNECT, CLOSED, TIMEOUT = "connect", "closed", "timeout"
+# The agent had begun to answer: nothing that a call is made again after.
+BROKEN_OFF = "broken off"
 _CAUSE = re.compile(r"connect|closed|timeout|[45]\d\d|[45]xx")
 
 
@@ -222,11 +225,14 @@ class AgentConnection:
     cookies: AbstractCookieJar | None = None
     own_accept: bool = False
     """Whether the headers were given an ``Accept`` of their own."""
+    requests: Counter[str] = field(default_factory=Counter[str])
+    """The requests of this attempt at the call, each with how often it was sent."""
 
     def begin(self) -> Clock:
         """A new attempt: nothing was sent or received yet, and its clock starts."""
         self.sent_at, self.received_at, self.first_token_at = None, 0.0, None
         self.clock = Clock()
+        self.requests.clear()
         return self.clock
 
     def seconds_taken(self) -> float:
@@ -237,10 +243,11 @@ class AgentConnection:
         """
         if self.received_at <= self.clock.start:
             return self.clock.seconds()
-        return self.received_at - (self.sent_at or self.clock.start)
+        return max(0.0, self.received_at - (self.sent_at or self.clock.start) - self.clock.stopped_seconds)
 
     def first_token_seconds(self) -> float | None:
         """What passed until the first text or tool call of a stream came in."""
         if self.first_token_at is None:
             return None
-        return max(0.0, self.first_token_at - (self.sent_at or self.clock.start))
+        taken = self.first_token_at - (self.sent_at or self.clock.start)
+        return max(0.0, taken - self.clock.stopped_seconds)

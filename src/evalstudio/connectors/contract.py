@@ -43,7 +43,8 @@ class ConnectorError(Exception):
 
     ``again`` says that another attempt may help and does no harm, ``retry_after`` how many seconds the agent
     asked to wait. ``cause`` is what ``retry.on`` may name: connect, closed, timeout or a status. ``attempts``
-    are all that were made, once there were several.
+    are all that were made, once there were several. ``interrupted`` says that it is not the
+    agent's fault: this process was stopped while the agent was asked.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ConnectorError(Exception):
         self.cause = cause
         self.attempts = list(attempts)
         self.traceback: str | None = None
+        self.interrupted = False
 
 
 C = TypeVar("C")
@@ -110,6 +112,10 @@ class RunInfo:
         # Made of the id, so that every process that works on the attempt comes to the same.
         return str(uuid5(_SESSIONS, self.id))
 
+    def call_key(self, name: str) -> str:
+        """What tells one call of this attempt at the run from the others, the same when it is sent again."""
+        return str(uuid5(_SESSIONS, f"{self.id}\n{self.turn}\n{name}"))
+
 
 @dataclass(slots=True)
 class ConnectorContext(Generic[C]):
@@ -121,6 +127,7 @@ class ConnectorContext(Generic[C]):
     run: RunInfo
     extra_headers: Headers = field(default_factory=dict[str, str])
     _connection: AgentConnection | None = None
+    _call: str = "invoke"
 
     @property
     def config(self) -> C:
@@ -142,6 +149,17 @@ class ConnectorContext(Generic[C]):
         if self._connection is None:
             raise ConnectorError("no HTTP client is open here")
         return self._connection
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same whenever this call is made again, another for every other call."""
+        return self.run.call_key(self._call)
+
+    def request_key(self, request: str) -> str:
+        """The key of one request of this call; a second one like it has its own."""
+        sent = self.connection.requests
+        sent[request] += 1
+        return self.run.call_key(f"{self._call}\n{request}\n{sent[request]}")
 
     @property
     def clock(self) -> Clock:

@@ -34,7 +34,7 @@ from ..base.json_text import json_text
 from ..base.paths import fields_of
 from ..base.retry import retry_after
 from ..base.text import excerpt
-from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection
+from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
 from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
@@ -137,7 +137,7 @@ async def open_exchange(
             url,
             data=None if method == "GET" else _payload(body),
             params=query,
-            headers=_headers(connection, accept),
+            headers=_headers(ctx, f"{method} {path}", accept),
             cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
             timeout=connection.timeout,
             allow_redirects=False,
@@ -153,10 +153,14 @@ async def open_exchange(
         raise _failure(error, connection, place, answered) from None
 
 
-def _headers(connection: AgentConnection, accept: str | None) -> Mapping[str, str]:
-    if accept is None or connection.own_accept:
-        return connection.headers
-    return {**connection.headers, "Accept": accept}
+def _headers(ctx: ConnectorContext[Any], request: str, accept: str | None) -> Mapping[str, str]:
+    connection = ctx.connection
+    headers = dict(connection.headers)
+    if accept is not None and not connection.own_accept:
+        headers["Accept"] = accept
+    if not any(name.lower() == "idempotency-key" for name in headers):
+        headers["Idempotency-Key"] = ctx.request_key(request)
+    return headers
 
 
 def _keep_cookies(connection: AgentConnection, response: ClientResponse) -> None:
@@ -280,7 +284,7 @@ def _unreachable(error: ClientConnectorError, place: str) -> ConnectorError:
 
 
 def _broken_off(place: str) -> ConnectorError:
-    return ConnectorError(f"{place} broke off in the middle of its answer")
+    return ConnectorError(f"{place} broke off in the middle of its answer", cause=BROKEN_OFF)
 
 
 def _of_status(

@@ -47,7 +47,10 @@ _TEST = {name: _INVOCATION[name] for name in ("success", "error", "latency_ms", 
 
 @dataclass(slots=True)
 class AgentReply:
-    """What the agent added in one call. ``usage_missing`` says why a usage it reported is not there."""
+    """What the agent added in one call. ``usage_missing`` says why a usage it reported is not there.
+
+    ``redacted`` are the places where known secrets stood; None where none are known.
+    """
 
     messages: list[Message]
     latency_ms: float
@@ -57,6 +60,7 @@ class AgentReply:
     usage_missing: str | None = None
     first_token_ms: float | None = None
     attempts: list[Attempt] = field(default_factory=list[Attempt])
+    redacted: list[str] | None = None
 
 
 def read_reply(returned: object, latency_ms: float, most: int, *, allow_empty: bool = False) -> AgentReply:

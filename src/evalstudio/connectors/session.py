@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import random
 from time import perf_counter
@@ -19,15 +19,15 @@ import orjson
 from aiohttp import ClientError, ClientTimeout
 
 from ..base.addresses import shown_address
-from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded
+from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded, pulse
 from ..base.json_text import json_text
-from ..base.paths import texts_in
-from ..base.redaction import Redaction, secrets_sent
+from ..base.paths import Steps, texts_in
+from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
 from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
-from .connection import CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
+from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
     ConnectorDefinition,
@@ -40,9 +40,11 @@ from .contract import (
 from .exchange import explain
 from .http_pool import HttpPool
 from .replies import AgentReply, read_reply, read_test
+from .secrets import redact_reply, redacted_data, secrets_of, shown_places
 
 log = logging.getLogger("evalstudio")
 
+_LOST_WHILE_STOPPED = frozenset({CONNECT, CLOSED, TIMEOUT, BROKEN_OFF})
 _CLOSE_SECONDS = 10.0
 _LONGEST_DETAIL = 2_000
 _LONGEST_RESPONSE = 2_000
@@ -70,6 +72,7 @@ class AgentSession:
         run: RunInfo,
         extra_headers: Headers | None = None,
         policy: CallPolicy | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         self.definition = definition
         self.run = run
@@ -77,13 +80,17 @@ class AgentSession:
         self._pool = pool
         self._extra = extra_headers or {}
         self._policy = _policy(policy or CallPolicy(), definition, settings.config)
+        self._secrets = secrets
+        self._answers = Redaction()
         self.hook_attempts: dict[str, list[Attempt]] = {}
+        self.state_redacted: list[str] = []
         self._opened: tuple[ConnectorSettings[Any], Headers, AgentConnection] | None = None
 
     async def setup(self) -> None:
         """Prepare the agent for the run, where its connector has a hook for that."""
         if self.definition.setup_hook is not None:
-            _, taken = await self._attempt(self.definition.setup_hook, self._context((), ()))
+            ctx = self._context((), (), "setup")
+            _, taken = await self._attempt(self.definition.setup_hook, ctx)
             self._note("setup", taken)
 
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
@@ -94,12 +101,14 @@ class AgentSession:
             most, allow_empty = self._policy.max_messages, self._policy.allow_empty
             reply = read_reply(returned, taken.latency_ms, most, allow_empty=allow_empty)
             reply.metadata = _json_metadata(reply.metadata)
+            # The agent is told its own thread id as it is; everybody else sees it without secrets.
+            self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
+            redact_reply(reply, self._answers)
         except ConnectorError as error:
             raise self._named(error) from None
         reply.attempts = taken.attempts
         if reply.first_token_ms is None:
             reply.first_token_ms = taken.first_token_ms
-        self.run.thread_id = reply.thread_id = reply.thread_id or self.run.thread_id
         self.run.thread_message_count += len(new_messages) + len(reply.messages)
         self.run.turn += 1
         return reply
@@ -108,32 +117,45 @@ class AgentSession:
         """The agent's end state, where its connector has a hook for that."""
         if self.definition.state_hook is None:
             return None
-        state, taken = await self._attempt(self.definition.state_hook, self._context((), ()))
+        state, taken = await self._attempt(self.definition.state_hook, self._context((), (), "state"))
         self._note("state", taken)
         if state is None or isinstance(state, dict):
-            return cast("dict[str, Any] | None", state)
+            return self._without_secrets(cast("dict[str, Any] | None", state))
         kind = type(state).__name__
         raise self._named(ConnectorError(f"its state hook must return a dict, not a {kind}"))
+
+    def _without_secrets(self, state: dict[str, Any] | None) -> dict[str, Any] | None:
+        places: list[Steps] = []
+        try:
+            state = redacted_data(state, self._answers, ("state",), places)
+        except ConnectorError as error:
+            raise self._named(error) from None
+        self.state_redacted = shown_places(places)
+        return state
 
     async def probe(self) -> str:
         """Find out whether the agent is there: by the test hook, else by saying hello."""
         if self.definition.test_hook is None:
             hello = [Message(role="user", content="Hello")]
             return _reply_text((await self.invoke(hello, hello)).messages)
-        answer, _ = await self._attempt(self.definition.test_hook, self._context((), ()))
+        answer, _ = await self._attempt(self.definition.test_hook, self._context((), (), "test"))
         try:
-            return read_test(answer)
+            return self._answers(read_test(answer))
         except ConnectorError as error:
             raise self._named(error) from None
 
-    def _context(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> ConnectorContext[Any]:
+    def _context(
+        self, messages: Sequence[Message], new_messages: Sequence[Message], call_name: str = "invoke"
+    ) -> ConnectorContext[Any]:
         if self._opened is None or self._opened[2].http.closed:
             try:
                 self._opened = self._open()
             except UnsetVariable as error:
                 raise self._named(ConnectorError(str(error))) from None
         settings, extra, connection = self._opened
-        return ConnectorContext(settings, list(messages), list(new_messages), self.run, extra, connection)
+        return ConnectorContext(
+            settings, list(messages), list(new_messages), self.run, extra, connection, call_name
+        )
 
     def _open(self) -> tuple[ConnectorSettings[Any], Headers, AgentConnection]:
         """Look up what is referred to, once for all calls of the run."""
@@ -148,6 +170,8 @@ class AgentSession:
             *self._extra.values(),
             *(text for _, text in template),
         )
+        shared = {secret for secret in self._secrets if len(secret) >= SHORTEST_IN_ANSWERS}
+        self._answers = Redaction.of(shared | secrets_of(settings, self._extra), shortest=SHORTEST_IN_ANSWERS)
         connection = AgentConnection(
             http=self._pool.client(),
             timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
@@ -155,7 +179,7 @@ class AgentSession:
             policy=self._policy,
             address=shown_address(settings.base_url.strip()),
             own_accept=any(name.lower() == "accept" for name in sent),
-            redact=Redaction.of(referred | secrets_sent(base_url, headers | extra)),
+            redact=Redaction.of(referred | shared | secrets_sent(base_url, headers | extra)),
         )
         return replace(settings, base_url=base_url, headers=headers), extra, connection
 
@@ -181,7 +205,10 @@ class AgentSession:
                 failure, cause = error, error.__cause__
             except Exception as error:
                 failure, cause = self._as_connector_error(error), error
+            pulse.look()
             left -= clock.seconds()
+            if clock.stopped_seconds > 0 and failure.cause in _LOST_WHILE_STOPPED:
+                raise self._interrupted(failure, clock.stopped_seconds) from cause
             attempts.append(Attempt(number, self._redacted(str(failure)), None, failure.retry_after))
             wait = self._wait_after(failure, attempts, left)
             if wait is None:
@@ -189,6 +216,15 @@ class AgentSession:
             attempts[-1].wait_ms = round(wait * 1000, 3)
             await asyncio.sleep(wait)
             left -= wait
+
+    def _interrupted(self, failure: ConnectorError, seconds: float) -> ConnectorError:
+        """What was lost while this process was stopped says nothing of the agent."""
+        stopped = (
+            f"this process was stopped for {seconds:.3g} s while the agent was asked; after that: {failure}"
+        )
+        error = self._named(ConnectorError(stopped))
+        error.interrupted = True
+        return error
 
     def _wait_after(self, failure: ConnectorError, attempts: list[Attempt], left: float) -> float | None:
         """Seconds before the next attempt; nothing where there is none."""
@@ -226,7 +262,9 @@ class AgentSession:
     @property
     def redaction(self) -> Redaction:
         """What takes out of a text what this agent is sent in secret."""
-        return self._opened[2].redact if self._opened else Redaction()
+        if self._opened is not None:
+            return self._opened[2].redact
+        return Redaction.of(self._secrets, shortest=SHORTEST_IN_ANSWERS)
 
     def _redacted(self, text: str) -> str:
         return self.redaction(text)[:_LONGEST_DETAIL]
@@ -295,11 +333,16 @@ class ConnectorCheck:
 
 
 async def test_connector(
-    definition: ConnectorDefinition, settings: ConnectorSettings[Any], *, pool: HttpPool, policy: CallPolicy
+    definition: ConnectorDefinition,
+    settings: ConnectorSettings[Any],
+    *,
+    pool: HttpPool,
+    policy: CallPolicy,
+    secrets: Collection[str] = (),  # noqa: PT028 - no test, see below
 ) -> ConnectorCheck:
     """Whether the agent is there and answers; raises nothing but a cancellation."""
     run = RunInfo(id=f"test-{uuid4().hex[:12]}")
-    session = AgentSession(definition, settings, pool=pool, run=run, policy=policy)
+    session = AgentSession(definition, settings, pool=pool, run=run, policy=policy, secrets=secrets)
     start = perf_counter()
     try:
         response = await session.probe()

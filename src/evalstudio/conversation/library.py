@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..base.concurrency import run_sync
 from ..base.problems import InvalidInput, Problem, problems_of, suggestion
+from ..base.redaction import environment_secrets
 from ..cassettes import Cassette
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope, RunInfo
@@ -21,7 +22,7 @@ from ..connectors.python import callable_connector
 from ..evaluators.contract import Embedder
 from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
-from ..llm.settings import LlmSettings
+from ..llm.settings import LlmSettings, known_secrets
 from ..plugins import PluginRegistry, create_registry
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
@@ -72,7 +73,14 @@ async def run_scenario(
         headers = persona.headers if persona else {}
         key = " · ".join(part for part in (run.scenario, run.case, persona.name if persona else "") if part)
         session = open_session(
-            definition, settings, pool=pool, run=run, extra_headers=headers, cassette=cassette, run_key=key
+            definition,
+            settings,
+            pool=pool,
+            run=run,
+            extra_headers=headers,
+            cassette=cassette,
+            run_key=key,
+            secrets=_secrets(model),
         )
         services = Services(model, embedder or embedder_of(model))
         return await finished(converse(prepared, session, services))
@@ -103,6 +111,11 @@ async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> 
     if isinstance(llm, LlmSettings):
         return await stack.enter_async_context(Llm(llm, cassette=cassette))
     return llm
+
+
+def _secrets(model: Any) -> frozenset[str]:
+    keys = known_secrets(model.settings) if isinstance(model, Llm) else []
+    return environment_secrets() | {key for key in keys if key}
 
 
 def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:

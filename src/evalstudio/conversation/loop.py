@@ -127,6 +127,7 @@ class _Conversation:
             first_token_ms=reply.first_token_ms,
             attempts=reply.attempts or None,
             metadata=reply.metadata or None,
+            redacted=reply.redacted,
         )
 
 
@@ -141,6 +142,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
     traceback: str | None = None
     ended_by: EndedBy | None = None
     failed_attempts: list[Attempt] = []
+    interrupted = False
     try:
         await agent.setup()
         message = await conversation.opening()
@@ -160,9 +162,11 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         # A turn that decided nothing was the last one because the simulated user left.
         ended_by = decision.ended_by or "user"
         judge.state = await agent.state()
+        if leaked := getattr(agent, "state_redacted", ()):
+            turn.redacted = [*(turn.redacted or ()), *leaked]
     except ConnectorError as error:
-        fault, traceback = ("agent", str(error)), error.traceback
-        failed_attempts = error.attempts
+        fault, traceback = ("system" if error.interrupted else "agent", str(error)), error.traceback
+        failed_attempts, interrupted = error.attempts, error.interrupted
     except SimulatorError as error:
         fault = ("simulator", f"Simulator error: {error}")
     except CassetteError as error:
@@ -177,6 +181,7 @@ async def converse(prepared: PreparedScenario, agent: Agent, services: Services)
         simulator_usage=user.usage if user else None,
     )
     result.failed_attempts = failed_attempts
+    result.interrupted = interrupted
     result.hook_attempts = getattr(agent, "hook_attempts", {})
     yield Finished(result)
 

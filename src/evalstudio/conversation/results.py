@@ -45,6 +45,8 @@ class RunResult(_HasVerdict):
     failed_attempts: list[Attempt] = field(default_factory=list[Attempt])
     """The attempts at the call that was given up, where there were several."""
     hook_attempts: dict[str, list[Attempt]] = field(default_factory=dict[str, list[Attempt]])
+    interrupted: bool = False
+    """Whether this process was stopped in the middle of it, so that it says nothing of the agent."""
 
     @property
     def passed(self) -> bool:

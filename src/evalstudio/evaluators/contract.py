@@ -87,7 +87,8 @@ class Invocation:
 
     ``usage_missing`` says why a usage that the agent reported cannot be used.
     ``first_token_ms`` is how long the first text or tool call took, where the answer was a stream;
-    ``metadata`` is what the connector says of the call.
+    ``metadata`` is what the connector says of the call. ``redacted`` are the places where known secrets
+    stood, which are not shown to anybody; None where no secret is known.
     """
 
     latency_ms: float = 0.0
@@ -96,6 +97,7 @@ class Invocation:
     usage_missing: str | None = None
     first_token_ms: float | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    redacted: list[str] | None = None
 
 
 @dataclass(slots=True, frozen=True)

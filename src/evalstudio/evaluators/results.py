@@ -186,6 +186,10 @@ class Turn(BaseModel):
     first_token_ms: float | None = Field(default=None, description="Until a stream's first text or call")
     attempts: list[Attempt] | None = Field(default=None, description="All calls, where there were several")
     metadata: dict[str, Any] | None = Field(default=None, description="What the connector says of the call")
+    redacted: list[str] | None = Field(
+        default=None,
+        description="Where known secrets were taken out of the answer; null where no secret is known",
+    )
     user_message: Message | None = Field(default=None, exclude=True)
     messages: list[Message] = Field(default_factory=list[Message], exclude=True)
 
@@ -203,6 +207,7 @@ class Turn(BaseModel):
             self.usage_missing,
             first_token_ms=self.first_token_ms,
             metadata=deepcopy(self.metadata) if self.metadata else {},
+            redacted=None if self.redacted is None else list(self.redacted),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -211,6 +216,7 @@ class Turn(BaseModel):
             "firstTokenMs": self.first_token_ms,
             "attempts": [attempt.to_json() for attempt in self.attempts or ()] or None,
             "metadata": self.metadata or None,
+            "redacted": self.redacted,
         }
         return {key: item for key, item in optional.items() if item is not None} | {
             "turn": self.number,

@@ -142,7 +142,8 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
             with suppress(NotSendable):
                 return _settle(entry, await run_apart(entry, facts, clock), facts, start)
         returned = await bounded(_call(entry, ctx, clock), entry.definition.timeout, clock)
-        return _settle(entry, returned, facts, start)
+        # What it waited for, a thread or a model's limit, is not its time.
+        return _settle(entry, returned, facts, perf_counter() - clock.seconds())
     except WorkAborted as error:
         return [_errored(entry, facts, f"the evaluator {error}", start)]
     except Exception as error:

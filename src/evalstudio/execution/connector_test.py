@@ -19,14 +19,18 @@ _POLICY = CallPolicy(attempts=1, timeout_seconds=30.0, total_seconds=30.0)
 async def check_agent(workspace: Workspace, connector: StoredConnector) -> ConnectorCheck:
     """Whether the agent is there and answers."""
     definition, settings = workspace.agent_settings(_fields(connector))
-    return await test_connector(definition, settings, pool=workspace.http, policy=_POLICY)
+    return await test_connector(
+        definition, settings, pool=workspace.http, policy=_POLICY, secrets=workspace.secrets
+    )
 
 
 def agent_session(workspace: Workspace, connector: StoredConnector) -> AgentSession:
     """A conversation with the agent outside of any run."""
     definition, settings = workspace.agent_settings(_fields(connector))
     run = RunInfo(id=f"invoke-{uuid4().hex[:12]}")
-    return AgentSession(definition, settings, pool=workspace.http, run=run, policy=_POLICY)
+    return AgentSession(
+        definition, settings, pool=workspace.http, run=run, policy=_POLICY, secrets=workspace.secrets
+    )
 
 
 def _fields(connector: StoredConnector) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
 from ..storage.contract import ClaimedRun, Filters, Lease, Page, Records, RunEnding
 from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
-from .run_worker import RunWorker, system_error
+from .run_worker import AttemptInterrupted, RunWorker, system_error
 from .workers import has_died, new_worker_id
 from .workspace import Workspace
 
@@ -134,9 +134,12 @@ class Processor:
             log.info("%s", error)
         except (StorageUnavailable, DatabaseReplaced) as error:
             self._failure = error
+        except AttemptInterrupted as error:
+            log.warning("Run %s was interrupted: %s", lease.run_id, error)
+            await self._give_back(lease, str(error))
         except Exception as error:
             log.exception("The end of run %s could not be stored", lease.run_id)
-            await self._give_back(lease, error)
+            await self._give_back(lease, f"{type(error).__name__}: {error}")
         finally:
             self._active.pop(lease.run_id, None)
             self._ended.set()
@@ -145,7 +148,7 @@ class Processor:
         """Hold the conversation. Whatever it contains ends this run at most, never the processor."""
         try:
             return await self._run_worker.execute(claimed)
-        except (LeaseLost, StorageUnavailable, DatabaseReplaced):
+        except (LeaseLost, StorageUnavailable, DatabaseReplaced, AttemptInterrupted):
             raise
         except Exception as error:
             log.exception("Run %s could not be held", claimed.lease.run_id)
@@ -161,10 +164,10 @@ class Processor:
             reason = f"The result could not be stored: {type(error).__name__}: {error}"
             await self._store.finish(lease, system_error(reason))
 
-    async def _give_back(self, lease: Lease, error: Exception) -> None:
+    async def _give_back(self, lease: Lease, why: str) -> None:
         """What cannot even be stored as an error is tried again, a bounded number of times."""
         try:
-            await self._store.fail_attempt(lease, f"{type(error).__name__}: {error}")
+            await self._store.fail_attempt(lease, why)
         except StorageError as failure:
             # Its lease runs out, which counts as an attempt that did not finish.
             log.error("Run %s could not be given back: %s", lease.run_id, failure)

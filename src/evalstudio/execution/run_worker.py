@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import orjson
 
 from ..base.console import PrintLog
-from ..base.redaction import SECRET_SETTING, Redaction
+from ..base.redaction import Redaction
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
 from ..conversation.definitions import Case, Persona, Scenario
@@ -25,7 +24,10 @@ from ..storage.contract import ClaimedRun, RunEnding
 from .workspace import Workspace
 
 _MOST_PREPARED = 512
-_SHORTEST_SECRET = 8
+
+
+class AttemptInterrupted(Exception):
+    """The process was stopped in the middle of a run: it is tried again, a bounded number of times."""
 
 
 class RunWorker:
@@ -53,7 +55,8 @@ class RunWorker:
         with log.capturing():
             ending = await self._converse(claimed, prepared, agent)
         if printed := log.text():
-            output = {**ending.output, "log": _without_secrets(printed, agent)}
+            redact: Redaction = getattr(agent, "redaction", Redaction())
+            output = {**ending.output, "log": redact(printed)}
             return replace(ending, output=output)
         return ending
 
@@ -82,6 +85,8 @@ class RunWorker:
                 case TurnEnded(turn=turn, decision=decision) if not decision.over:
                     await store.append_turn(lease, turn)
                     stored = (turn.number, turn.results)
+                case Finished(result=result) if result.interrupted:
+                    raise AttemptInterrupted(result.error or result.reason)
                 case Finished(result=result):
                     return _ending(result, broken_off, *stored)
                 case _:
@@ -134,6 +139,7 @@ class RunWorker:
             extra_headers=persona.headers if persona else None,
             cassette=self._workspace.cassette,
             run_key=" · ".join(name for name in names if name),
+            secrets=self._workspace.secrets,
         )
 
 
@@ -165,13 +171,6 @@ def _ending(
         last_turn=last,
         final_results=final,
     )
-
-
-def _without_secrets(printed: str, agent: Agent) -> str:
-    """What was printed, without what is sent to the agent in secret and what the environment keeps so."""
-    own: Redaction = getattr(agent, "redaction", Redaction())
-    named = (value for name, value in os.environ.items() if SECRET_SETTING.search(name))
-    return Redaction.of(named, shortest=_SHORTEST_SECRET)(own(printed))
 
 
 def system_error(message: str, traceback: str | None = None) -> RunEnding:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.console import routed_output
 from ..base.networks import AddressCheck, no_metadata
+from ..base.redaction import environment_secrets
 from ..cassettes import Cassette
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
 from ..connectors.http_pool import HttpPool
@@ -20,6 +21,7 @@ from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
 from ..llm.cache import AnswerCache
 from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
+from ..llm.settings import known_secrets
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config, shared_variables
@@ -76,6 +78,8 @@ class Workspace:
     box: SecretBox
     cassette: Cassette | None = None
     variables: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
+    """What nobody may read in an answer, whoever is asked: keys of models, secrets of the environment."""
 
     @property
     def registry(self) -> PluginRegistry:
@@ -145,13 +149,20 @@ async def open_workspace(
         llm: Llm | None = None
         if config.llm_settings is not None:
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
-            llm = await stack.enter_async_context(Llm(config.llm_settings, cache=cache, cassette=cassette))
+            model = Llm(config.llm_settings, cache=cache, cassette=cassette, shared=store)
+            llm = await stack.enter_async_context(model)
         http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(http.close)
         stack.push_async_callback(plugins.close)
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
-        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables)
+        secrets = environment_secrets() | _model_keys(config)
+        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables, secrets)
+
+
+def _model_keys(config: ProjectConfig) -> frozenset[str]:
+    keys = known_secrets(config.llm_settings) if config.llm_settings is not None else []
+    return frozenset(key for key in keys if key)
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

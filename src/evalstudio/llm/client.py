@@ -24,7 +24,17 @@ from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
-from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets
+from .quota import ModelQuota, SharedLimits, quota_key
+from .settings import (
+    LlmSettings,
+    ModelError,
+    Role,
+    Structured,
+    Target,
+    find_access,
+    find_target,
+    known_secrets,
+)
 from .usage import RoleUsage, cost_of
 
 if TYPE_CHECKING:
@@ -43,14 +53,22 @@ _NO_SCHEMA = ("response_format", "json_schema", "output_config", "output_format"
 class Llm:
     """Talks to model providers, as the settings say.
 
-    With a cache, what was answered before is not asked again; with a cassette that is replayed, no provider
-    is asked at all, and none of their libraries and keys is needed.
+    Limits hold over all processes that give the same ``shared`` ones. With a cache, what was answered before
+    is not asked again; with a cassette that is replayed, no provider is asked at all, and none of their
+    libraries and keys is needed.
     """
 
     def __init__(
-        self, settings: LlmSettings, *, cache: AnswerCache | None = None, cassette: Cassette | None = None
+        self,
+        settings: LlmSettings,
+        *,
+        cache: AnswerCache | None = None,
+        cassette: Cassette | None = None,
+        shared: SharedLimits | None = None,
     ) -> None:
         self.settings = settings
+        self._shared = shared
+        self._quotas: dict[Target, ModelQuota] = {}
         self._stored = StoredAnswers(cache, cassette)
         if self._stored.active:
             self._stored.hide(known_secrets(settings))
@@ -240,7 +258,16 @@ class Llm:
     ) -> T:
         explain = partial(connection.explain, target=target)
         limiter, tally = self._limiter(target, role), self._tallies[role]
-        return await call_with_retries(attempt, explain, limiter, self._policy, tally)
+        quota = self._quota(target).of_role(role, limiter)
+        return await call_with_retries(attempt, explain, limiter, self._policy, tally, quota)
+
+    def _quota(self, target: Target) -> ModelQuota:
+        quota = self._quotas.get(target)
+        if quota is None:
+            key = quota_key(find_access(self.settings, target.provider), target)
+            quota = ModelQuota(key, self.settings.requests_per_minute, self._shared)
+            self._quotas[target] = quota
+        return quota
 
 
 def _open(settings: LlmSettings, provider: str) -> Connection:

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import random
 from time import monotonic
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from ..base.concurrency import own_clock_paused
 from ..base.retry import backoff
 from .settings import ModelError
 from .usage import RoleUsage
@@ -114,9 +115,22 @@ class CallLimiter:
             self.limit = max(1, self.limit // 2)
             self._shrunk_at = now
         self._successes = 0
-        if now + seconds > self._resumes_at:
-            self._resumes_at = now + seconds
+        self.pause(seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody in for some seconds."""
+        resumes_at = monotonic() + seconds
+        if resumes_at > self._resumes_at:
+            self._resumes_at = resumes_at
             self._resume()
+
+    def set_most(self, most: int) -> None:
+        """Another limit of calls at once; what rate limits have taken off it stays off."""
+        if most == self.most:
+            return
+        self.limit = most if self.limit == self.most else min(self.limit, most)
+        self.most = most
+        self._admit()
 
     def _resume(self) -> None:
         # Loops may wake a little early; then there is a little left to wait.
@@ -179,10 +193,12 @@ async def call_with_retries(
     limiter: CallLimiter,
     policy: RetryPolicy,
     tally: RoleUsage,
+    quota: Quota | None = None,
 ) -> T:
     """Attempt until it works or no further attempt may help; ``ModelError`` then."""
     deadline = monotonic() + policy.total_seconds
-    await _first_turn(limiter, deadline, tally)
+    with own_clock_paused():
+        await _first_turn(limiter, deadline, tally, quota)
     tries = 0
     while True:
         tries += 1
@@ -204,15 +220,29 @@ async def call_with_retries(
         wait = wait_before(tries, failure.retry_after, random())
         if failure.throttled:
             limiter.throttled(started, wait)
+            if quota is not None:
+                await quota.pause(wait)
         if not failure.again or tries > policy.retries or monotonic() + wait >= deadline:
             raise _gave_up(failure, tries)
         tally.retries += 1
-        if not await _wait_for_turn(limiter, wait, deadline, tally):
+        with own_clock_paused():
+            ready = await _wait_for_turn(limiter, wait, deadline, tally, quota)
+        if not ready:
             raise _gave_up(failure, tries)
 
 
-async def _first_turn(limiter: CallLimiter, deadline: float, tally: RoleUsage) -> None:
+class Quota(Protocol):
+    """What one key may ask of one model, beside the calls at once of one role."""
+
+    async def sync(self) -> None: ...
+    async def pause(self, seconds: float) -> None: ...
+    async def reserve(self, deadline: float) -> None: ...
+
+
+async def _first_turn(limiter: CallLimiter, deadline: float, tally: RoleUsage, quota: Quota | None) -> None:
     """Wait for a slot. A pause that outlasts the deadline, or refused credentials, fail at once."""
+    if quota is not None:
+        await quota.sync()
     if (refusal := limiter.refusal) is not None:
         raise ModelError(refusal, status=401)
     start = monotonic()
@@ -222,18 +252,33 @@ async def _first_turn(limiter: CallLimiter, deadline: float, tally: RoleUsage) -
     try:
         async with asyncio.timeout(deadline - start):
             await limiter.enter()
+        await _reserve(limiter, deadline, quota)
     except TimeoutError:
         raise ModelError(f"no call could be made within {deadline - start:.3g} s", status=429) from None
     finally:
         tally.waited_seconds += monotonic() - start
 
 
-async def _wait_for_turn(limiter: CallLimiter, seconds: float, deadline: float, tally: RoleUsage) -> bool:
+async def _reserve(limiter: CallLimiter, deadline: float, quota: Quota | None) -> None:
+    """Wait for one of the calls per minute, in the slot that was entered."""
+    if quota is None:
+        return
+    try:
+        await quota.reserve(deadline)
+    except BaseException:
+        limiter.leave()
+        raise
+
+
+async def _wait_for_turn(
+    limiter: CallLimiter, seconds: float, deadline: float, tally: RoleUsage, quota: Quota | None
+) -> bool:
     start = monotonic()
     try:
         async with asyncio.timeout(deadline - start):
             await asyncio.sleep(seconds)
             await limiter.enter(first=True)
+        await _reserve(limiter, deadline, quota)
     except TimeoutError:
         return False
     finally:

@@ -99,6 +99,12 @@ class LlmSettings(ProviderAccess):
     max_retries: int = Field(4, ge=0, le=20)
     max_response_bytes: int = Field(8_000_000, ge=1000)
     max_tokens: int | None = Field(None, ge=1, description="Longest reply in tokens")
+    requests_per_minute: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="The most calls of one model with one key in a minute, evenly spaced",
+    )
     concurrency: Concurrency = Field(default_factory=lambda: Concurrency.model_validate({}))
     temperature: Temperatures = Field(default_factory=lambda: Temperatures.model_validate({}))
     seed: int | None = None

@@ -23,7 +23,7 @@ from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList
 from ..base.redaction import SECRET_HEADER as _HEADER
 from ..base.redaction import SECRET_SETTING as _SETTING
 from ..base.references import HOLDS_ONE as _REFERENCE
-from ..base.references import names_in
+from ..base.references import PUBLIC_VARIABLES, names_in
 from ..conversation.definitions import Persona
 from .entities import name_key
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
-PUBLIC_VARIABLES = "EVALSTUDIO_PUBLIC_"
 _OWN_VARIABLE = re.compile(rf"\$\{{\s*(?!{PUBLIC_VARIABLES})EVALSTUDIO_", re.IGNORECASE)
 _SCHEMES = ("bearer ", "basic ")
 # Settings that say where a connector talks to: by the last word of their names, or by how they look.

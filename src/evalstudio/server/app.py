@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from ..version import __version__
 from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
+from .readiness import LoopWatch
 from .routes import definitions, evaluations, events, runs, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
@@ -67,6 +69,7 @@ def create_app(
     )
     app.state.studio = studio
     app.state.access = access
+    app.state.loop_watch = LoopWatch()
     errors.install(app)
     for router in _ROUTERS:
         app.include_router(router, prefix="/api", responses=errors.refusals(*errors.EVERYWHERE))
@@ -81,9 +84,11 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     studio: Studio | None = app.state.studio
     if studio is not None:
         studio.processing.start()
+    watching = asyncio.create_task(app.state.loop_watch.run())
     try:
         yield
     finally:
+        watching.cancel()
         if studio is not None:
             await studio.hub.close()
             await studio.processing.stop()

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
-from . import attempts, definitions, lists, queue, run_controls
+from . import attempts, definitions, lists, model_limits, queue, run_controls
 from . import evaluations as recorded
 from . import events as event_log
 from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
@@ -115,6 +115,9 @@ class SqlStore:
     append_turn = _writing(attempts.append_turn)
     finish = _writing(attempts.finish)
     fail_attempt = _writing(queue.fail_attempt)
+    reserve_call = _writing(model_limits.reserve_call)
+    pause_calls = _writing(model_limits.pause_calls)
+    join_callers = _writing(model_limits.join_callers)
 
     async def claim(
         self,

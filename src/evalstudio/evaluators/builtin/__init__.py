@@ -15,6 +15,7 @@ BUILTIN_MODULES = (
     "nlp_accuracy",
     "sentiment",
     "toxicity",
+    "secret_leak",
     "measurements",
     "human",
 )

@@ -83,6 +83,7 @@ async def invoke(studio: StudioDep, definition_id: DefinitionId, body: Invocatio
         messages=reply.messages,
         tokens_usage=reply.tokens_usage,
         usage_missing=reply.usage_missing,
+        redacted=reply.redacted,
     )
 
 

@@ -13,6 +13,7 @@ from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
+from ..readiness import problem_of
 from ..requests import AccessDep, StudioDep
 from ..security import address_of, facts_of_request
 from ..sessions import COOKIE, LIFETIME
@@ -42,11 +43,14 @@ async def get_health() -> Health:
 
 
 @router.get("/ready", operation_id="getReadiness")
-async def get_readiness(studio: StudioDep) -> Readiness:
-    """The database answers and the processor works, where there is one. No token is needed."""
-    await studio.store.last_event_id()
-    if (problem := studio.processing.problem) is not None:
-        raise ApiError(503, f"The run processor is not working: {problem}")
+async def get_readiness(studio: StudioDep, request: Request) -> Readiness:
+    """The database answers, the processor works where there is one, and nothing waits for a thread.
+
+    No token is needed.
+    """
+    problem = await problem_of(studio, request.app.state.loop_watch)
+    if problem is not None:
+        raise ApiError(503, f"{problem}.")
     return Readiness()
 
 

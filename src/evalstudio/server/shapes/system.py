@@ -40,6 +40,10 @@ class InvocationResult(Shape):
     messages: list[Message] = Field(default_factory=list[Message])
     tokens_usage: TokensUsage | None = None
     usage_missing: str | None = Field(default=None, description="Why a reported usage cannot be used")
+    redacted: list[str] | None = Field(
+        default=None,
+        description="Where known secrets were taken out of the answer; null where no secret is known",
+    )
     error: str | None = None
 
 

@@ -36,6 +36,7 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
         {row.last && detail && <Cost detail={detail} />}
       </div>
       {row.last && detail && <Attempts detail={detail} />}
+      {row.last && detail && <Redacted places={detail.redacted ?? []} />}
       {text && <MessageText role={message.role} text={text} quotes={quotes} />}
       {(message.tool_calls ?? []).map((call, place) => (
         <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
@@ -81,6 +82,12 @@ function Attempts({ detail }: { detail: Turn }) {
       ))}
     </ul>
   );
+}
+
+/** That the agent gave secrets away in this turn, and where they stood. */
+function Redacted({ places }: { places: string[] }) {
+  if (places.length === 0) return null;
+  return <p className={classes.redacted}>Secrets were taken out of this answer: {places.join(', ')}</p>;
 }
 
 type Call = NonNullable<Message['tool_calls']>[number];

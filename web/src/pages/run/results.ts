@@ -23,6 +23,7 @@ interface TurnDetails {
   metadata?: Record<string, unknown> | null;
   firstTokenMs?: number | null;
   usageMissing?: string | null;
+  redacted?: string[] | null;
 }
 export type Turn = Schemas['Turn'] & TurnDetails;
 export type Run = Schemas['Run'];

@@ -19,6 +19,7 @@ function turn(number: number, messageCount: number, results: object[] = []): Tur
     usageMissing: null,
     attempts: null,
     metadata: null,
+    redacted: null,
     evaluatorResults: results as Turn['evaluatorResults'],
   };
 }

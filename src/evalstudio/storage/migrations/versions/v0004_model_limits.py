@@ -1,0 +1,20 @@
+"""What the processes of a project keep together about calls of models."""
+
+from __future__ import annotations
+
+from alembic import op
+from sqlalchemy import BigInteger, Column
+
+from evalstudio.storage.schema import Plain
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    op.create_table(
+        "model_limits",
+        Column("key", Plain, primary_key=True),
+        Column("name", Plain, primary_key=True),
+        Column("until", BigInteger, nullable=False),
+    )

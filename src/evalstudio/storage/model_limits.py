@@ -1,0 +1,82 @@
+"""What all processes of a project keep together about calls of one model with one key.
+
+A row is a moment by the database's clock: until when the provider asked for a pause, when the next call may
+be made, and how long a process counts as one of those that make calls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import delete, select, update
+
+from .schema import model_limits
+from .transaction import DATABASE_CLOCK, Transaction, now_ms
+
+_PAUSE, _NEXT, _MEMBER = "pause", "next", "member:"
+_table = model_limits.c
+
+
+class Standing(NamedTuple):
+    """How long everybody pauses, and which of how many processes this one is."""
+
+    paused_ms: int
+    position: int
+    members: int
+
+
+def reserve_call(unit: Transaction, key: str, spacing_ms: int, longest_ms: int) -> int | None:
+    """Milliseconds until a call may be made, which nobody else makes then; none where that is too long."""
+    moment = _moment(unit)
+    planned = max(_locked(unit, key, _NEXT), moment)
+    if planned - moment > longest_ms:
+        return None
+    _set(unit, key, _NEXT, planned + spacing_ms)
+    return planned - moment
+
+
+def pause_calls(unit: Transaction, key: str, pause_ms: int) -> None:
+    """Nobody makes a call for so long."""
+    until = _moment(unit) + pause_ms
+    if _locked(unit, key, _PAUSE) < until:
+        _set(unit, key, _PAUSE, until)
+
+
+def join_callers(unit: Transaction, key: str, role: str, member: str, lease_ms: int) -> Standing:
+    """Count this process in for a while among those that call in this role, and say how things stand."""
+    moment, group = _moment(unit), f"{_MEMBER}{role}:"
+    name = group + member
+    # One at a time: two that clear away rows of a third would wait for each other.
+    paused_until = _locked(unit, key, _PAUSE)
+    _locked(unit, key, name)
+    _set(unit, key, name, moment + lease_ms)
+    gone = delete(model_limits).where(
+        _table.key == key, _table.name.startswith(_MEMBER), _table.until < moment
+    )
+    unit.connection.execute(gone)
+    callers = select(_table.name).where(_table.key == key, _table.name.startswith(group))
+    members = sorted(unit.connection.execute(callers).scalars())
+    return Standing(max(0, paused_until - moment), members.index(name), len(members))
+
+
+def _moment(unit: Transaction) -> int:
+    if not unit.is_postgres:
+        return now_ms()
+    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
+
+
+def _locked(unit: Transaction, key: str, name: str) -> int:
+    """The moment of a row, made where it is missing and held until the end of the transaction."""
+    if unit.is_postgres:
+        from sqlalchemy.dialects.postgresql import insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert
+    row = {"key": key, "name": name, "until": 0}
+    unit.connection.execute(insert(model_limits).values(row).on_conflict_do_nothing())
+    query = select(_table.until).where(_table.key == key, _table.name == name).with_for_update()
+    return unit.connection.execute(query).scalar_one()
+
+
+def _set(unit: Transaction, key: str, name: str, until: int) -> None:
+    query = update(model_limits).where(_table.key == key, _table.name == name)
+    unit.connection.execute(query.values(until=until))
