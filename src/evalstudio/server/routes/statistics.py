@@ -88,6 +88,6 @@ async def grouped(
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    scored, attempted = rates_of(tally.counts)
-    measured = {field.name: getattr(tally, field.name) for field in fields(tally)}
+    scored, attempted = rates_of(tally.subjects)
+    measured = {field.name: getattr(tally, field.name) for field in fields(tally) if field.name != "subjects"}
     return {**measured, "pass_rate_of_scored": scored, "pass_rate_of_attempted": attempted}
