@@ -27,6 +27,10 @@ ExecutionArgument = Annotated[
 async def list_executions(
     project: Project,
     status: Annotated[str | None, typer.Option(help=f"One of: {', '.join(_STATUSES)}.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="With this label: key=value, or key; may be repeated.")
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Only those not partial or replayed.")] = False,
     limit: LimitOption = 20,
     cursor: CursorOption = None,
     as_json: JsonOption = False,
@@ -35,15 +39,35 @@ async def list_executions(
     from ..storage.contract import Filters
 
     check_word("--status", status, _STATUSES)
-    page = await project.records.executions(Filters(status=status), cursor=cursor, limit=limit)
-    columns = ("Execution", "Started", "Status", "Eval", "Runs")
+    filters = Filters(status=status, labels=label or (), whole=whole)
+    page = await project.records.executions(filters, cursor=cursor, limit=limit)
+    columns = ("Execution", "Started", "Status", "Eval", "Runs", "Labels")
     nothing = 'No executions yet. Run an eval with "evalstudio eval run".'
     print_page(page, "Executions", columns, _row, nothing, as_json)
 
 
 def _row(execution: Execution) -> tuple[str, ...]:
     started = when(execution.started_at or execution.created_at)
-    return execution.id, started, execution.status, execution.eval_name or "-", counts_text(execution)
+    name = execution.eval_name or "-"
+    return execution.id, started, status_text(execution), name, counts_text(execution), labels_text(execution)
+
+
+def status_text(execution: Execution) -> str:
+    """How it stands, and why it is not the whole eval, if so."""
+    marks = [f"partial: {execution.partial}" if execution.partial else "", "replayed" * execution.replayed]
+    listed = ", ".join(mark for mark in marks if mark)
+    return f"{execution.status} ({listed})" if listed else execution.status
+
+
+_LONGEST_LABEL = 40
+
+
+def labels_text(execution: Execution) -> str:
+    """The labels in one line; a commit by its first characters."""
+    texts = {key: str(value) for key, value in execution.labels.items() if key != "ciUrl"}
+    if len(texts.get("commit", "")) == 40:
+        texts["commit"] = texts["commit"][:10]
+    return ", ".join(f"{key}={value[:_LONGEST_LABEL]}" for key, value in texts.items())
 
 
 def counts_text(execution: Execution) -> str:

@@ -296,6 +296,14 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if summary.tokens is not None:
         reported = f"reported by {summary.runs_with_tokens} of {counts.total} runs"
         typer.echo(f"agent tokens: {summary.tokens:,} ({reported})")
+    from .executions import labels_text
+
+    if execution.partial:
+        typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
+    if execution.replayed:
+        typer.echo("replayed from a recording; it is in no trend and no default baseline")
+    if labels := labels_text(execution):
+        typer.echo(printable(f"labels: {labels}"))
     typer.echo(f"execution {execution.id}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,14 @@ from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey
 from ..reporting.paired import ALPHA
 from ..storage.comparing import ContentHashes, StoredResult
 from ..storage.contract import Filters, Snapshot, cursor_after
-from ..storage.errors import NotFound
+from .baselines import by_itself, find_execution
 from .environment import environment_changes
-from .processor import every_item
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore
 
 # A drop is held to so many executions before the base.
 HISTORY = 20
-_LAST = re.compile(r"last(?:~(\d{1,6}))?")
 # Of a scenario: what does not ask or judge, and what judges. Everything else asks.
 _NAMING = frozenset({"name", "tags", "personaIds", "cases"})
 _JUDGING = frozenset(
@@ -70,7 +67,7 @@ async def compare_named(store: SqlStore, request: ComparisonRequest) -> Comparis
 
 async def _both(store: SqlStore, request: ComparisonRequest) -> tuple[Execution, Execution]:
     """The one that needs no eval to be found comes first: it says which eval is meant."""
-    if await _by_itself(store, request.candidate, request.eval_id) is not None:
+    if await by_itself(store, request.candidate, request.eval_id) is not None:
         candidate = await find_execution(store, request.candidate, eval_id=request.eval_id)
         eval_id = request.eval_id or candidate.eval_id
         base = await find_execution(store, request.base, eval_id=eval_id, other_than=candidate)
@@ -78,65 +75,6 @@ async def _both(store: SqlStore, request: ComparisonRequest) -> tuple[Execution,
     base = await find_execution(store, request.base, eval_id=request.eval_id)
     eval_id = request.eval_id or base.eval_id
     return base, await find_execution(store, request.candidate, eval_id=eval_id, other_than=base)
-
-
-async def find_execution(
-    store: SqlStore, word: str, *, eval_id: str | None = None, other_than: Execution | None = None
-) -> Execution:
-    """An execution by its id, ``last`` or ``last~1``, or as the baseline of this name of an eval."""
-    execution = await _by_itself(store, word, eval_id)
-    if execution is not None:
-        return execution
-    eval_id = eval_id or await _only_eval(store, word)
-    baseline = await store.baseline(eval_id, word)
-    if baseline is not None:
-        return await store.execution(baseline.execution_id)
-    newest = await _newest_of_branch(store, word, eval_id, other_than)
-    if newest is not None:
-        return newest
-    raise InvalidInput(
-        f'there is no execution "{word}", no baseline of this name, and no whole execution labelled '
-        f'branch={word} without uncommitted changes; set one with "evalstudio baseline set {word}"'
-    )
-
-
-async def _by_itself(store: SqlStore, word: str, eval_id: str | None) -> Execution | None:
-    """What ``last`` stands for, or the execution of this id."""
-    match = _LAST.fullmatch(word)
-    if match is None:
-        try:
-            return await store.execution(word)
-        except NotFound:
-            return None
-    back, count = int(match[1] or 0), 0
-    pages = every_item(lambda cursor: store.executions(Filters(eval_id=eval_id), cursor=cursor, limit=200))
-    async for execution in pages:
-        if count == back:
-            return execution
-        count += 1
-    there_are = f"there are {count} executions" if count else "there are no executions yet"
-    raise InvalidInput(f'there is no "{word}": {there_are}')
-
-
-async def _only_eval(store: SqlStore, word: str) -> str:
-    page = await store.list_of("eval", limit=2)
-    if len(page.items) == 1:
-        return page.items[0].id
-    raise InvalidInput(f'"{word}" is no execution; to find the baseline of this name, say of which eval')
-
-
-async def _newest_of_branch(
-    store: SqlStore, branch: str, eval_id: str, other_than: Execution | None
-) -> Execution | None:
-    """The newest whole execution of a branch. One with uncommitted changes, or of a pull request from a
-    branch that happens to have this name, does not stand for it."""
-    filters = Filters(eval_id=eval_id, status="completed", labels=[f"branch={branch}"], whole=True)
-    async for execution in every_item(lambda cursor: store.executions(filters, cursor=cursor, limit=50)):
-        own = other_than is not None and execution.id == other_than.id
-        dirty = str(execution.labels.get("dirty", "")).lower() == "true"
-        if not (own or dirty or "pullRequest" in execution.labels):
-            return execution
-    return None
 
 
 async def compare_executions(

@@ -65,7 +65,7 @@ class ResultsFile:
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
-        note, mark = path.with_name(f"{path.name}.job.json"), _fingerprint(self._job, self._plan)
+        note, mark = note_of(path), _fingerprint(self._job, self._plan)
         if self._job.resume and path.stat().st_size:
             _check_note(note, mark, path)
             self.last_line = _recover(path, self._summary)
@@ -96,6 +96,20 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
         "seed": job.seed,
         "skipBad": job.skip_bad,
     }
+
+
+def note_of(output: Path) -> Path:
+    """Where it says how a results file was scored."""
+    return output.with_name(f"{output.name}.job.json")
+
+
+def read_note(output: Path) -> dict[str, Any] | None:
+    """How a results file was scored; nothing where it is not known."""
+    try:
+        note = orjson.loads(note_of(output).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return note if isinstance(note, dict) else None
 
 
 def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:

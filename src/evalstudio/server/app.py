@@ -15,7 +15,7 @@ from ..version import __version__
 from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
-from .routes import definitions, evaluations, events, runs, statistics, system
+from .routes import comparing, definitions, evaluations, events, runs, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -33,6 +33,7 @@ _ROUTERS = (
     evaluations.router,
     evaluations.feedback_router,
     statistics.router,
+    comparing.router,
     events.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.

@@ -156,7 +156,7 @@ WHOLE = (executions.c.partial.is_(None), executions.c.replayed.is_(False))
 
 
 class _LabelText(FunctionElement[str]):
-    """The value of a label as text, by the operator that both databases have for it."""
+    """The value of a label as text, whatever characters its key has."""
 
     inherit_cache = True
     type = Text()
@@ -165,7 +165,9 @@ class _LabelText(FunctionElement[str]):
 @compiles(_LabelText, "sqlite")
 def _label_in_sqlite(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
     document, key = (compiler.process(part, **more) for part in element.clauses)
-    return f"CASE WHEN json_valid({document}) THEN CAST({document} ->> {key} AS TEXT) END"
+    text = "CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(value AS TEXT) END"
+    readable = f"CASE WHEN json_valid({document}) THEN {document} ELSE '{{}}' END"
+    return f"(SELECT {text} FROM json_each({readable}) WHERE key = {key})"
 
 
 @compiles(_LabelText, "postgresql")
@@ -177,8 +179,8 @@ def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str: 
 def labelled(label: str) -> ColumnElement[bool]:
     """Executions with this ``key=value`` among their labels, or with any value of this ``key``."""
     key, given, value = label.partition("=")
-    text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Text())))
-    return text == literal(value, Text()) if given else text.is_not(None)
+    text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Plain())))
+    return text == literal(value, Plain()) if given else text.is_not(None)
 
 
 def list_executions(
