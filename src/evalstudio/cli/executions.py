@@ -42,11 +42,18 @@ async def list_executions(
     filters = Filters(status=status, labels=label or (), whole=whole)
     page = await project.records.executions(filters, cursor=cursor, limit=limit)
     columns = ("Execution", "Started", "Status", "Eval", "Runs", "Labels")
-    nothing = 'No executions yet. Run an eval with "evalstudio eval run".'
-    print_page(page, "Executions", columns, _row, nothing, as_json)
+    # A column that is empty for all of them is left out.
+    number = len(columns) if any(execution.labels for execution in page.items) else len(columns) - 1
+    nothing = "No such executions." if label or whole or status else _NOTHING
+    print_page(page, "Executions", columns[:number], lambda one: _row(one)[:number], nothing, as_json)
+
+
+_NOTHING = 'No executions yet. Run an eval with "evalstudio eval run".'
 
 
 def _row(execution: Execution) -> tuple[str, ...]:
+    from .run_display import labels_text
+
     started = when(execution.started_at or execution.created_at)
     name = execution.eval_name or "-"
     return execution.id, started, status_text(execution), name, counts_text(execution), labels_text(execution)
@@ -57,17 +64,6 @@ def status_text(execution: Execution) -> str:
     marks = [f"partial: {execution.partial}" if execution.partial else "", "replayed" * execution.replayed]
     listed = ", ".join(mark for mark in marks if mark)
     return f"{execution.status} ({listed})" if listed else execution.status
-
-
-_LONGEST_LABEL = 40
-
-
-def labels_text(execution: Execution) -> str:
-    """The labels in one line; a commit by its first characters."""
-    texts = {key: str(value) for key, value in execution.labels.items() if key != "ciUrl"}
-    if len(texts.get("commit", "")) == 40:
-        texts["commit"] = texts["commit"][:10]
-    return ", ".join(f"{key}={value[:_LONGEST_LABEL]}" for key, value in texts.items())
 
 
 def counts_text(execution: Execution) -> str:

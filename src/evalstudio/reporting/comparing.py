@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..project.entities import Subject
@@ -77,9 +77,7 @@ def compare(
         measures=_measures(table, alpha),
         changes=list(changes),
     )
-    dropped = sum(1 for _, _, drop in judged if drop is not None and drop.verdict == "beyond")
-    errored = sum(1 for pair, category, _ in judged if category == "errored" and _lacks_score(pair.candidate))
-    decision, reasons = _decide(result, dropped, errored, min_effect)
+    decision, reasons = _decide(result, judged, min_effect)
     return result.model_copy(update={"decision": decision, "reasons": reasons})
 
 
@@ -106,31 +104,46 @@ def _lacks_score(side: SideCounts | None) -> bool:
 
 
 def _decide(
-    result: ComparisonResult, dropped: int, errored: int, min_effect: float
+    result: ComparisonResult, judged: Sequence[_Judged], min_effect: float
 ) -> tuple[Decision, list[str]]:
-    overall, alpha = result.overall, result.alpha
-    reasons: list[str] = []
-    fell = overall.difference is not None and overall.difference < 0 and -overall.difference >= min_effect
-    if fell and overall.p_worse <= alpha / 2:
-        reasons.append(f"the pass rate is lower overall (p = {overall.p:.3g})")
-    if dropped:
-        reasons.append(f"{_number(dropped)} dropped by more than known flakiness explains")
-    if reasons:
+    if reasons := list(_regressions(result, judged, min_effect)):
         return "regressed", reasons
-    if not overall.subjects:
-        reasons.append(
-            "nothing could be compared: no subject with the same question was scored on both sides"
-        )
-    if errored:
-        reasons.append(f"{_number(errored)} of the candidate came to errors instead of a result")
-    candidate = result.candidate
-    if candidate.status not in ("completed", "cancelled"):
-        reasons.append(f"the candidate is not over yet: it is {candidate.status}")
-    elif unchosen := _unchosen(candidate.partial):
-        reasons.append(f"the candidate is not whole: {unchosen}")
-    if reasons:
+    if reasons := list(_doubts(result, judged)):
         return "undecided", reasons
     return "none", ["no regression was shown"]
+
+
+def _regressions(result: ComparisonResult, judged: Sequence[_Judged], min_effect: float) -> Iterator[str]:
+    overall = result.overall
+    fell = overall.difference is not None and overall.difference < 0 and -overall.difference >= min_effect
+    if fell and overall.p_worse <= result.alpha / 2:
+        yield f"the pass rate is lower overall (p = {overall.p:.3g})"
+    dropped = sum(1 for _, _, drop in judged if drop is not None and drop.verdict == "beyond")
+    if dropped:
+        yield f"{_number(dropped)} dropped by more than known flakiness explains"
+
+
+def _doubts(result: ComparisonResult, judged: Sequence[_Judged]) -> Iterator[str]:
+    """Why "no regression" cannot be said either."""
+    candidate = result.candidate
+    if not result.overall.subjects:
+        yield "nothing could be compared: no subject with the same question was scored on both sides"
+    errored = sum(1 for pair, category, _ in judged if category == "errored" and _lacks_score(pair.candidate))
+    if errored:
+        yield f"{_number(errored)} of the candidate came to errors instead of a result"
+    if candidate.status not in ("completed", "cancelled"):
+        yield f"the candidate is not over yet: it is {candidate.status}"
+    elif unchosen := _unchosen(candidate.partial):
+        yield f"the candidate is not whole: {unchosen}"
+    regressed = result.counts["regressed"]
+    if regressed and not any(_rose(pair) for pair, _, drop in judged if drop is not None):
+        # Noise goes both ways. Where all that moved got worse, a few subjects are too few to call it noise.
+        yield f"{_number(regressed)} got worse and none better, too few to rule out chance; repeat them"
+
+
+def _rose(pair: SubjectPair) -> bool:
+    before, after = _rates(pair)
+    return after > before
 
 
 def _unchosen(partial: str | None) -> str:
@@ -287,9 +300,13 @@ def _measures(table: ComparisonTable, alpha: float) -> list[MeasureDelta]:
     fields: list[tuple[MeasureKey, dict[str, Any]]] = []
     for key, column in sorted(table.measures.items()):
         means = [both for number in comparable if (both := column.means(number)) is not None]
-        if means:
-            differences = [after - before for before, after in means]
-            fields.append((key, _difference(compare_values(differences, alpha), means)))
+        if not means:
+            continue
+        if key[0] == "evaluator":
+            comparison = compare_rates([*column.pairs(comparable)], alpha)
+        else:
+            comparison = compare_values([after - before for before, after in means], alpha)
+        fields.append((key, _difference(comparison, means)))
     adjusted = benjamini_hochberg([one["p"] for _, one in fields])
     return [
         MeasureDelta.model_validate({**one, "kind": kind, "name": name, "adjusted_p": p})

@@ -6,6 +6,7 @@ docs/comparing.md explains them.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field
@@ -49,6 +50,7 @@ CATEGORIES: tuple[Category, ...] = (
     "unchanged",
 )
 MOST_LISTED = 1000
+_HASH = re.compile("[0-9a-f]{40}")
 
 
 class Change(Figure):
@@ -62,7 +64,12 @@ class Change(Figure):
     @property
     def text(self) -> str:
         named = f"{self.what} ({self.name})" if self.name else self.what
-        return f"{named}: {self.base or 'none'} → {self.candidate or 'none'}"
+        return f"{named}: {_short(self.base)} → {_short(self.candidate)}"
+
+
+def _short(text: str | None) -> str:
+    """A hash by its first characters."""
+    return "none" if text is None else text[:10] if _HASH.fullmatch(text) else text
 
 
 class Difference(Figure):

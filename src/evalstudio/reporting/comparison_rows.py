@@ -6,11 +6,12 @@ Memory grows with the subjects and the names of measures, not with the runs.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ..evaluators.results import Outcome
+from .paired import Pair
 from .subjects import RunCounts
 
 MeasureKind = Literal["evaluator", "criterion", "metric", "score", "latency", "tokens"]
@@ -129,6 +130,17 @@ class MeasureColumn:
         if not (base and candidate):
             return None
         return self.base[number] / base, self.candidate[number] / candidate
+
+    def pairs(self, numbers: Iterable[int]) -> Iterator[Pair]:
+        """What the values of these subjects count where each is 1 or 0, on both sides."""
+        for number in numbers:
+            if self.means(number) is not None:
+                yield Pair(
+                    round(self.base[number]),
+                    self.base_count[number],
+                    round(self.candidate[number]),
+                    self.candidate_count[number],
+                )
 
 
 class ComparisonTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import orjson
 
@@ -106,10 +106,10 @@ def note_of(output: Path) -> Path:
 def read_note(output: Path) -> dict[str, Any] | None:
     """How a results file was scored; nothing where it is not known."""
     try:
-        note = orjson.loads(note_of(output).read_bytes())
+        note: Any = orjson.loads(note_of(output).read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return None
-    return note if isinstance(note, dict) else None
+    return cast(dict[str, Any], note) if isinstance(note, dict) else None
 
 
 def _check_note(note: Path, mark: dict[str, Any], output: Path) -> None:
