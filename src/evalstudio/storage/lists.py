@@ -173,7 +173,9 @@ def _label_in_sqlite(element: _LabelText, compiler: Any, **more: Any) -> str:  #
 @compiles(_LabelText, "postgresql")
 def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
     document, key = (compiler.process(part, **more) for part in element.clauses)
-    return f"(CAST({document} AS json) ->> CAST({key} AS text))"
+    # PostgreSQL cannot take such a character out of JSON; a label that has one must not break the others.
+    readable = f"position('\\u0000' in {document}) = 0"
+    return f"CASE WHEN {readable} THEN CAST({document} AS json) ->> CAST({key} AS text) END"
 
 
 def labelled(label: str) -> ColumnElement[bool]:
