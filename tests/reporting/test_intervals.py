@@ -14,7 +14,6 @@ from scipy import stats as scipy_stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats import proportion
 
-from evalstudio.reporting import statistics
 from evalstudio.reporting.distributions import beta_cdf
 from evalstudio.reporting.intervals import (
     _clustered_variance,
@@ -44,9 +43,11 @@ def test_subjects_that_ran_once_have_wilsons_interval(passed: int, of: int, conf
     assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
 
 
-def test_wilson_is_the_one_that_was_shown_before() -> None:
-    interval = wilson_interval(0.7, 10)
-    assert (interval.low, interval.high) == pytest.approx(statistics.wilson(7, 10))
+def test_subjects_may_be_given_as_how_many_there_are_of_each_kind() -> None:
+    each = [(3, 3)] * 7 + [(1, 3)] * 4 + [(0, 2)] * 3 + [(0, 0)]
+    kinds = {(3, 3): 7, (1, 3): 4, (0, 2): 3, (0, 0): 1, (5, 5): 0}
+    one, other = rate_interval(each), rate_interval(kinds)
+    assert (one.estimate, one.low, one.high) == pytest.approx((other.estimate, other.low, other.high))
 
 
 def test_repetitions_of_six_scenarios_are_not_eighteen_runs() -> None:
@@ -102,7 +103,7 @@ def test_the_clustered_variance_is_the_one_of_statsmodels(seed: int) -> None:
     labels = [place for place, group in enumerate(groups) for _ in group]
     fitted = regression(flat, numpy.ones(len(flat))).fit(cov_type="cluster", cov_kwds={"groups": labels})
     mean = sum(flat) / len(flat)
-    ours = _clustered_variance([(sum(group), len(group)) for group in groups], mean)
+    ours = _clustered_variance([((sum(group), len(group)), 1) for group in groups], mean)
     assert ours == pytest.approx(float(fitted.bse[0]) ** 2, rel=1e-9)
 
 

@@ -9,8 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstudio.project.entities import Counts, Subject
-from evalstudio.reporting.statistics import flakiest, rate, summarize, wilson
+from evalstudio.reporting.statistics import Rate, clustered_rate, flakiest, summarize
 from evalstudio.storage.contract import RunGroup
+
+
+def rate(passed: int, of: int) -> Rate:
+    """The rate of subjects that ran once each."""
+    return clustered_rate({(1, 1): passed, (0, 1): of - passed})
+
+
+def wilson(passed: int, of: int) -> tuple[float, float]:
+    share = rate(passed, of)
+    return share.low, share.high
 
 
 @pytest.mark.parametrize(
@@ -98,6 +108,17 @@ def test_an_error_is_neither_pass_nor_failure() -> None:
     scored, attempted = summary.pass_rate_of_scored, summary.pass_rate_of_attempted
     assert (scored.passed, scored.of) == (1, 2)
     assert (attempted.passed, attempted.of) == (1, 5)
+
+
+def test_repetitions_of_a_subject_are_not_independent_runs() -> None:
+    repeated = [run("pass", name, runs=3) for name in "abcd"] + [run("fail", name, runs=3) for name in "ef"]
+    summary = summarize(repeated)
+    share = summary.pass_rate_of_scored
+    assert (share.passed, share.of) == (12, 18)
+    assert (share.low, share.high) == pytest.approx(wilson(4, 6))
+    with_errors = summarize([*repeated, run("error", "g", runs=3), run("error", "h", runs=3)])
+    attempted = with_errors.pass_rate_of_attempted
+    assert (attempted.low, attempted.high) == pytest.approx(wilson(4, 8))
 
 
 def test_agent_errors_can_be_counted_as_failures() -> None:

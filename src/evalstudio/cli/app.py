@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from . import (
+    baselines,
+    compare,
     connectors,
     db,
     evals,
@@ -37,6 +39,8 @@ app.command("export")(files.export)
 app.add_typer(evals.app, name="eval")
 app.add_typer(runs.app, name="run")
 app.add_typer(executions.app, name="execution")
+app.command("compare")(compare.compare)
+app.add_typer(baselines.app, name="baseline")
 app.add_typer(scenarios.app, name="scenario")
 app.add_typer(personas.app, name="persona")
 app.add_typer(connectors.app, name="connector")

@@ -136,6 +136,7 @@ async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Aw
     from uuid import uuid4
 
     from ..execution.definitions import find, load_project_state
+    from ..execution.labels import automatic_labels
 
     chosen = await find_eval(project.records, part.name)
     state = await load_project_state(project.records) if part.only or part.connectors else None
@@ -147,7 +148,8 @@ async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Aw
         project.client.start,
         chosen.id,
         repetitions=part.repeat,
-        labels=part.labels,
+        # The code under test is here, not on the server.
+        labels={**automatic_labels(Path.cwd()), **part.labels},
         scenarioIds=ids("scenario", part.only),
         connectorIds=ids("connector", part.connectors),
         lastFailed=part.last_failed,

@@ -27,6 +27,10 @@ ExecutionArgument = Annotated[
 async def list_executions(
     project: Project,
     status: Annotated[str | None, typer.Option(help=f"One of: {', '.join(_STATUSES)}.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="With this label: key=value, or key; may be repeated.")
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Only those not partial or replayed.")] = False,
     limit: LimitOption = 20,
     cursor: CursorOption = None,
     as_json: JsonOption = False,
@@ -35,15 +39,31 @@ async def list_executions(
     from ..storage.contract import Filters
 
     check_word("--status", status, _STATUSES)
-    page = await project.records.executions(Filters(status=status), cursor=cursor, limit=limit)
-    columns = ("Execution", "Started", "Status", "Eval", "Runs")
-    nothing = 'No executions yet. Run an eval with "evalstudio eval run".'
-    print_page(page, "Executions", columns, _row, nothing, as_json)
+    filters = Filters(status=status, labels=label or (), whole=whole)
+    page = await project.records.executions(filters, cursor=cursor, limit=limit)
+    columns = ("Execution", "Started", "Status", "Eval", "Runs", "Labels")
+    # A column that is empty for all of them is left out.
+    number = len(columns) if any(execution.labels for execution in page.items) else len(columns) - 1
+    nothing = "No such executions." if label or whole or status else _NOTHING
+    print_page(page, "Executions", columns[:number], lambda one: _row(one)[:number], nothing, as_json)
+
+
+_NOTHING = 'No executions yet. Run an eval with "evalstudio eval run".'
 
 
 def _row(execution: Execution) -> tuple[str, ...]:
+    from .run_display import labels_text
+
     started = when(execution.started_at or execution.created_at)
-    return execution.id, started, execution.status, execution.eval_name or "-", counts_text(execution)
+    name = execution.eval_name or "-"
+    return execution.id, started, status_text(execution), name, counts_text(execution), labels_text(execution)
+
+
+def status_text(execution: Execution) -> str:
+    """How it stands, and why it is not the whole eval, if so."""
+    marks = [f"partial: {execution.partial}" if execution.partial else "", "replayed" * execution.replayed]
+    listed = ", ".join(mark for mark in marks if mark)
+    return f"{execution.status} ({listed})" if listed else execution.status
 
 
 def counts_text(execution: Execution) -> str:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from ..client import AsyncClient
     from ..client.asynchronous import AsyncDefinitions
     from ..connectors.session import ConnectorCheck
+    from ..execution.comparing import ComparisonRequest
     from ..execution.workspace import ModelOptions, Workspace
     from ..plugins import PluginRegistry
     from ..project.documents import AnyStored, DefinitionKind
-    from ..project.entities import StoredConnector
+    from ..project.entities import Baseline, StoredConnector
+    from ..reporting.comparison import ComparisonResult
     from ..storage.contract import Records
 
 
@@ -155,6 +157,10 @@ class Project(Protocol):
     ) -> AnyStored: ...
     async def delete(self, kind: DefinitionKind, known: AnyStored) -> None: ...
     async def test(self, connector: StoredConnector) -> ConnectorCheck: ...
+    async def compare(self, request: ComparisonRequest) -> ComparisonResult: ...
+    async def baselines(self, eval_id: str | None) -> list[Baseline]: ...
+    async def set_baseline(self, name: str, execution: str | None, eval_id: str | None) -> Baseline: ...
+    async def remove_baseline(self, name: str, eval_id: str | None) -> None: ...
 
 
 class LocalProject:
@@ -185,6 +191,24 @@ class LocalProject:
 
         return await check_agent(self.workspace, connector)
 
+    async def compare(self, request: ComparisonRequest) -> ComparisonResult:
+        from ..execution.comparing import compare_named
+
+        return await compare_named(self.workspace.store, request)
+
+    async def baselines(self, eval_id: str | None) -> list[Baseline]:
+        return await self.workspace.store.baselines(eval_id)
+
+    async def set_baseline(self, name: str, execution: str | None, eval_id: str | None) -> Baseline:
+        from ..execution.baselines import set_baseline
+
+        return await set_baseline(self.workspace.store, name, execution, eval_id=eval_id)
+
+    async def remove_baseline(self, name: str, eval_id: str | None) -> None:
+        from ..execution.baselines import remove_baseline
+
+        await remove_baseline(self.workspace.store, name, eval_id=eval_id)
+
 
 class RemoteProject:
     """A project on a server, which checks what it is sent."""
@@ -211,6 +235,26 @@ class RemoteProject:
 
         answer = await self.client.test_connector(connector.id)
         return ConnectorCheck(answer["success"], answer["latencyMs"], answer["response"], answer["error"])
+
+    async def compare(self, request: ComparisonRequest) -> ComparisonResult:
+        base, candidate = request.connectors or (None, None)
+        return await self.client.compare(
+            request.base,
+            request.candidate,
+            evalId=request.eval_id,
+            baseConnector=base,
+            candidateConnector=candidate,
+            alpha=request.alpha,
+        )
+
+    async def baselines(self, eval_id: str | None) -> list[Baseline]:
+        return await self.client.baselines(eval_id)
+
+    async def set_baseline(self, name: str, execution: str | None, eval_id: str | None) -> Baseline:
+        return await self.client.set_baseline(name, execution, eval_id=eval_id)
+
+    async def remove_baseline(self, name: str, eval_id: str | None) -> None:
+        await self.client.remove_baseline(name, eval_id=eval_id)
 
     def _of(self, kind: DefinitionKind) -> AsyncDefinitions[Any, Any]:
         return getattr(self.client, f"{kind}s")

@@ -303,6 +303,12 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if summary.tokens is not None:
         reported = f"reported by {summary.runs_with_tokens} of {counts.total} runs"
         typer.echo(f"agent tokens: {summary.tokens:,} ({reported})")
+    if execution.partial:
+        typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
+    if execution.replayed:
+        typer.echo("replayed from a recording; it is in no trend and no default baseline")
+    if labels := labels_text(execution):
+        typer.echo(printable(f"labels: {labels}"))
     typer.echo(f"execution {execution.id}")
 
 
@@ -318,3 +324,14 @@ def rate_text(rate: Rate) -> str:
         return "- (0 runs)"
     interval = f"{percent(rate.low)}–{percent(rate.high)}"
     return f"{percent(rate.rate)} ({rate.passed} of {rate.of}, 95% interval {interval})"
+
+
+_LONGEST_LABEL = 40
+
+
+def labels_text(execution: Execution) -> str:
+    """The labels in one line; a commit by its first characters."""
+    texts = {key: str(value) for key, value in execution.labels.items() if key != "ciUrl"}
+    if len(texts.get("commit", "")) == 40:
+        texts["commit"] = texts["commit"][:10]
+    return ", ".join(f"{key}={value[:_LONGEST_LABEL]}" for key, value in texts.items())

@@ -15,6 +15,7 @@ from ..base.outages import OutagePolicy, Unavailable
 from ..base.problems import Problem
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
+    Baseline,
     Connector,
     Eval,
     Execution,
@@ -26,13 +27,14 @@ from ..project.entities import (
     StoredPersona,
     StoredScenario,
 )
+from ..reporting.comparison import ComparisonResult
 from ..version import __version__
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 Json = dict[str, Any]
-Query = Mapping[str, str | int | None]
+Query = Mapping[str, str | int | Sequence[str] | None]
 
 _LARGEST = 256 * 1024 * 1024
 _PART = 1024 * 1024
@@ -193,10 +195,35 @@ class AsyncClient:
     async def execution(self, execution_id: str) -> Execution:
         return Execution.model_validate(await self.call("GET", f"/api/executions/{execution_id}"))
 
-    async def executions(self, **filters: str | int | None) -> list[Execution]:
-        """The newest executions, narrowed as the API allows: ``evalId``, ``status``, ``limit``, …"""
+    async def executions(self, **filters: str | int | Sequence[str] | None) -> list[Execution]:
+        """The newest executions, narrowed as the API allows: ``evalId``, ``label``, ``limit``, …"""
         page = await self.call("GET", "/api/executions", query=filters)
         return [Execution.model_validate(item) for item in page["items"]]
+
+    async def compare(
+        self, base: str, candidate: str = "last", **more: str | float | None
+    ) -> ComparisonResult:
+        """Whether the candidate is better or worse: ids, ``last``, ``last~1`` or names of baselines.
+
+        More: ``evalId``, ``alpha``, and ``baseConnector`` with ``candidateConnector``.
+        """
+        rest = {name: None if value is None else str(value) for name, value in more.items()}
+        query = {"base": base, "candidate": candidate, **rest}
+        return ComparisonResult.model_validate(await self.call("GET", "/api/compare", query=query))
+
+    async def baselines(self, eval_id: str | None = None) -> list[Baseline]:
+        answer = await self.call("GET", "/api/baselines", query={"evalId": eval_id})
+        return [Baseline.model_validate(item) for item in answer]
+
+    async def set_baseline(
+        self, name: str, execution: str | None = None, *, eval_id: str | None = None
+    ) -> Baseline:
+        """Make an execution the baseline of this name; the last whole one if none is given."""
+        body = {"name": name, "execution": execution, "evalId": eval_id}
+        return Baseline.model_validate(await self.call("PUT", "/api/baselines", body=body))
+
+    async def remove_baseline(self, name: str, *, eval_id: str | None = None) -> None:
+        await self.call("DELETE", "/api/baselines", query={"name": name, "evalId": eval_id})
 
     async def cancel(self, execution_id: str) -> int:
         """Cancel what is still queued or running; says how many runs that were."""
@@ -258,7 +285,7 @@ class AsyncClient:
 
     async def pages(self, path: str, filters: Query) -> AsyncIterator[Json]:
         """Every item of a list."""
-        query: dict[str, str | int | None] = {"limit": _PAGE, **filters}
+        query: dict[str, str | int | Sequence[str] | None] = {"limit": _PAGE, **filters}
         while True:
             page = await self.call("GET", path, query=query)
             for item in page["items"]:
@@ -319,7 +346,12 @@ class AsyncClient:
         if body is not None:
             more["data"] = orjson.dumps(body)
             sent["Content-Type"] = "application/json"
-        params = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        params = [
+            (name, str(one))
+            for name, value in (query or {}).items()
+            if value is not None
+            for one in ([value] if isinstance(value, str | int) else value)
+        ]
         return self._session().request(
             method, self.url + path, params=params, headers=sent, allow_redirects=False, **more
         )

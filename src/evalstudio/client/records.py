@@ -88,12 +88,16 @@ class RemoteRecords:
                 return Page(items, cursor)
 
 
-def _query(filters: Filters) -> Mapping[str, str]:
+def _query(filters: Filters) -> Mapping[str, str | list[str]]:
     """The filters that are set, as the API spells them."""
-    query: dict[str, str] = {}
+    query: dict[str, str | list[str]] = {}
     for field in fields(filters):
         value = getattr(filters, field.name)
         if isinstance(value, str):
             first, *rest = field.name.split("_")
             query[first + "".join(part.title() for part in rest)] = value
+    if filters.labels:
+        query["label"] = list(filters.labels)
+    if filters.whole:
+        query["whole"] = "true"
     return query

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
@@ -17,6 +18,8 @@ from ..project.secrets import check_recipient
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from ..storage.errors import NotFound
+from .environment import environment_snapshot
+from .labels import automatic_labels
 from .processor import all_runs
 from .workspace import Workspace
 
@@ -37,6 +40,18 @@ class ExecutionRequest:
     trigger: str = "cli"
     labels: dict[str, Any] = field(default_factory=dict[str, Any])
     only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
+
+    @property
+    def partial(self) -> str | None:
+        """Why this is not the whole eval."""
+        if self.eval is None:
+            return None
+        left_out = {
+            "only": set(self.eval.scenario_ids) - {scenario.id for scenario in self.scenarios},
+            "connectors": set(self.eval.connector_ids) - {connector.id for connector in self.connectors},
+            "last-failed": self.only_subjects is not None,
+        }
+        return ", ".join(reason for reason, missing in left_out.items() if missing) or None
 
 
 async def request_for(
@@ -147,9 +162,21 @@ async def start_execution(
         eval_id=request.eval.id if request.eval else None,
         eval_name=request.eval.name if request.eval else None,
         trigger=request.trigger,
-        labels=request.labels,
+        labels=await _with_automatic(request.labels, workspace.folder),
+        partial=request.partial,
+        replayed=workspace.cassette is not None and workspace.cassette.replaying,
     )
-    return await workspace.store.enqueue(execution, runs, once=once)
+    environment = await asyncio.to_thread(
+        environment_snapshot, workspace, request.scenarios, request.connectors
+    )
+    return await workspace.store.enqueue(execution, runs, once=once, environment=environment)
+
+
+async def _with_automatic(labels: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The labels with what git and the CI say here, unless they name the commit of another place."""
+    if "commit" in labels:
+        return labels
+    return {**await asyncio.to_thread(automatic_labels, folder), **labels}
 
 
 async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:

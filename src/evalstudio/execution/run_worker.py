@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import orjson
 
 from ..base.console import PrintLog
+from ..base.json_text import json_text
 from ..base.redaction import Redaction
 from ..connectors.cassette_session import open_session
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, RunInfo
@@ -167,10 +169,25 @@ def _ending(
         latency_ms=output["totalLatencyMs"] if result.turns else None,
         tokens_usage=result.tokens_usage,
         thread_id=result.thread_id,
+        answer_hash=_answer_hash(result.turns),
         error=result.error,
         last_turn=last,
         final_results=final,
     )
+
+
+def _answer_hash(turns: Sequence[Turn]) -> str | None:
+    """What the agent said and called in all turns, as a hash: whether two runs were answered alike.
+
+    Ids of messages and calls differ in every run and are left out.
+    """
+    if not turns:
+        return None
+    digest = hashlib.sha256()
+    for message in (message for turn in turns for message in turn.messages):
+        calls = [(call.name, call.function.arguments) for call in message.tool_calls or ()]
+        digest.update(json_text([message.role, message.text, calls]).encode())
+    return digest.hexdigest()[:40]
 
 
 def system_error(message: str, traceback: str | None = None) -> RunEnding:

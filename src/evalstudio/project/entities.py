@@ -252,6 +252,22 @@ class Execution(_Entity):
     completed_at: Moment | None = None
     trigger: str | None = Field(default=None, description="What started it: cli, api, ci, …")
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
+    partial: str | None = Field(
+        default=None,
+        description="Why it is not the whole eval: only, connectors, last-failed, cancelled, deleted, budget",
+    )
+    replayed: bool = Field(default=False, description="Answered from a recording; no agent was called")
+
+
+class Baseline(BaseModel):
+    """The execution that others of its eval are compared with, under a name."""
+
+    model_config = SENT
+
+    eval_id: str
+    name: str
+    execution_id: str
+    created_at: Moment = Field(default_factory=now)
 
 
 class RunSummary(_Entity):

@@ -8,7 +8,8 @@ formulas.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -50,22 +51,28 @@ def wilson_interval(share: float, of: float, confidence: float = CONFIDENCE) -> 
     return Interval(share, low, high)
 
 
-def rate_interval(subjects: Sequence[tuple[int, int]], confidence: float = CONFIDENCE) -> Interval:
+def rate_interval(
+    subjects: Iterable[tuple[int, int]] | Mapping[tuple[int, int], int], confidence: float = CONFIDENCE
+) -> Interval:
     """The interval of the pass rate over subjects, each given as (passed, scored).
 
     Wilson's interval on as many independent runs as these clustered ones are worth: `effective_runs`. Where
-    every subject ran once, that is their number and the interval is Wilson's own.
+    every subject ran once, that is their number and the interval is Wilson's own. Many subjects may be given
+    as how many of them there are of each kind.
     """
-    scored = [(passed, runs) for passed, runs in subjects if runs > 0]
-    total = sum(runs for _, runs in scored)
+    scored = Counter({kind: times for kind, times in Counter(subjects).items() if kind[1] > 0 and times > 0})
+    total = sum(runs * times for (_, runs), times in scored.items())
     if not total:
         return Interval(None, 0.0, 1.0)
-    share = sum(passed for passed, _ in scored) / total
+    share = sum(passed * times for (passed, _), times in scored.items()) / total
     return wilson_interval(share, effective_runs(scored, confidence), confidence)
 
 
 def effective_runs(
-    subjects: Sequence[tuple[int, int]], confidence: float = CONFIDENCE, *, trust: int = 2
+    subjects: Iterable[tuple[int, int]] | Mapping[tuple[int, int], int],
+    confidence: float = CONFIDENCE,
+    *,
+    trust: int = 2,
 ) -> float:
     """How many independent runs these are worth, between the number of subjects and the number of runs.
 
@@ -75,35 +82,44 @@ def effective_runs(
     Without that the interval covers 89 % instead of 95 % where few subjects fail; at 0 % and 100 % it is the
     worst case.
     """
-    total = sum(runs for _, runs in subjects)
-    worst = _worst_effective(subjects)
-    share = sum(passed for passed, _ in subjects) / total
-    telling = sum(1 for passed, runs in subjects if (passed if share <= 0.5 else runs - passed) > 0)
-    if telling < 2 or len(subjects) < 2:
+    kinds = Counter(subjects)
+    number, total = kinds.total(), sum(runs * times for (_, runs), times in kinds.items())
+    worst = _worst_effective(kinds.items())
+    share = sum(passed * times for (passed, _), times in kinds.items()) / total
+    telling = sum(
+        times for (passed, runs), times in kinds.items() if (passed if share <= 0.5 else runs - passed) > 0
+    )
+    if telling < 2 or number < 2:
         return worst
-    variance = _clustered_variance(subjects, share)
-    z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, len(subjects) - 1)
+    variance = _clustered_variance(kinds.items(), share)
+    z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
     measured = share * (1 - share) / variance * (z / t) ** 2 if variance > 0 else total
     bounded = min(max(measured, worst), total)
     weight = 1 / telling**trust
     return 1 / ((1 - weight) / bounded + weight / worst)
 
 
-def _clustered_variance(subjects: Sequence[tuple[Number, int]], mean: float) -> float:
+def _clustered_variance(kinds: Iterable[tuple[tuple[Number, int], int]], mean: float) -> float:
     """The cluster-robust variance of a mean over runs, from each subject's sum and number of runs.
 
     Each subject's residual is enlarged by its share of the runs (the jackknife's form, "CR3"): a subject
-    with many repetitions pulls the mean towards itself and would otherwise hide how far off it is.
+    with many repetitions pulls the mean towards itself and would otherwise hide how far off it is. Subjects
+    come with how often each occurs.
     """
-    total = sum(runs for _, runs in subjects)
-    squares = math.fsum(((amount - mean * runs) / (1 - runs / total)) ** 2 for amount, runs in subjects)
-    return (len(subjects) - 1) / len(subjects) * squares / total**2
+    counted = list(kinds)
+    number = sum(times for _, times in counted)
+    total = sum(runs * times for (_, runs), times in counted)
+    squares = math.fsum(
+        times * ((amount - mean * runs) / (1 - runs / total)) ** 2 for (amount, runs), times in counted
+    )
+    return (number - 1) / number * squares / total**2
 
 
-def _worst_effective(subjects: Sequence[tuple[Number, int]]) -> float:
+def _worst_effective(kinds: Iterable[tuple[tuple[Number, int], int]]) -> float:
     """How many independent runs these are worth when repetitions of a subject always agree (Kish)."""
-    total = sum(runs for _, runs in subjects)
-    return total * total / sum(runs * runs for _, runs in subjects)
+    counted = [(runs, times) for (_, runs), times in kinds]
+    total = sum(runs * times for runs, times in counted)
+    return total * total / sum(runs * runs * times for runs, times in counted)
 
 
 def mean_interval(
@@ -125,10 +141,11 @@ def mean_interval(
     if not total:
         return Interval(None, *(bounds or (-math.inf, math.inf)))
     mean = math.fsum(amount for amount, _ in sums) / total
-    variance = _clustered_variance(sums, mean) if len(sums) > 1 else 0.0
+    each_once = [(one, 1) for one in sums]
+    variance = _clustered_variance(each_once, mean) if len(sums) > 1 else 0.0
     if math.sqrt(variance) <= _EQUAL * max(1.0, abs(mean)):
         return _without_spread(mean, sums, bounds, confidence)
-    reach = t_quantile((1 + confidence) / 2, max(_worst_effective(sums) - 2, 1.0))
+    reach = t_quantile((1 + confidence) / 2, max(_worst_effective(each_once) - 2, 1.0))
     lean = _skewness([amount - mean * runs for amount, runs in sums]) / math.sqrt(len(sums))
     below, above = _hall(lean, reach) if len(sums) >= FEW else _widest(_hall(lean, reach), (reach, reach))
     error = math.sqrt(variance)
@@ -171,7 +188,9 @@ def _without_spread(
     if bounds is None:
         return Interval(mean, -math.inf, math.inf)
     least, most = bounds
-    share = wilson_interval((mean - least) / (most - least), _worst_effective(sums), confidence)
+    share = wilson_interval(
+        (mean - least) / (most - least), _worst_effective((one, 1) for one in sums), confidence
+    )
     return Interval(mean, least + share.low * (most - least), least + share.high * (most - least))
 
 

@@ -6,19 +6,18 @@ never a pass: rates show passed of scored and passed of attempted.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, computed_field
 
 from ..project.entities import Counts, RunSummary, Subject
-from ..storage.contract import COUNT_OF, RunGroup
+from ..storage.contract import COUNT_OF, RepetitionCounts, RunGroup
+from .intervals import rate_interval
 from .subjects import SubjectRuns, by_subject
 
-Z_95 = 1.959963984540054
 _SLOWEST = 3
 
 
@@ -29,7 +28,7 @@ class Figure(BaseModel):
 
 
 class Rate(Figure):
-    """A share with what it rests on and its 95 % Wilson interval."""
+    """A share with what it rests on and its 95 % interval, for which runs of one subject count as related."""
 
     passed: int
     of: int
@@ -42,28 +41,26 @@ class Rate(Figure):
         return self.passed / self.of if self.of else None
 
 
-def wilson(passed: int, of: int, z: float = Z_95) -> tuple[float, float]:
-    """The Wilson score interval of a share; nothing observed says nothing: 0 to 1."""
-    if of == 0:
-        return 0.0, 1.0
-    share = passed / of
-    denominator = 1 + z * z / of
-    middle = (share + z * z / (2 * of)) / denominator
-    reach = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of)) / denominator
-    low = 0.0 if passed == 0 else max(0.0, middle - reach)
-    high = 1.0 if passed == of else min(1.0, middle + reach)
-    return low, high
+def clustered_rate(subjects: Iterable[tuple[int, int]] | Mapping[tuple[int, int], int]) -> Rate:
+    """The rate over subjects, each given as (passed, runs), or as how many there are of each kind."""
+    kinds = Counter(subjects)
+    interval = rate_interval(kinds)
+    return Rate(
+        passed=sum(passed * times for (passed, _), times in kinds.items()),
+        of=sum(runs * times for (_, runs), times in kinds.items()),
+        low=interval.low,
+        high=interval.high,
+    )
 
 
-def rate(passed: int, of: int) -> Rate:
-    low, high = wilson(passed, of)
-    return Rate(passed=passed, of=of, low=low, high=high)
-
-
-def rates_of(counts: Counts) -> tuple[Rate, Rate]:
+def rates_of(clusters: Mapping[RepetitionCounts, int]) -> tuple[Rate, Rate]:
     """Passed of scored and passed of attempted; unasserted and cancelled runs are in neither."""
-    scored = counts.passed + counts.failed
-    return rate(counts.passed, scored), rate(counts.passed, scored + counts.errored)
+    scored: Counter[tuple[int, int]] = Counter()
+    attempted: Counter[tuple[int, int]] = Counter()
+    for (passed, failed, errored), times in clusters.items():
+        scored[passed, passed + failed] += times
+        attempted[passed, passed + failed + errored] += times
+    return clustered_rate(scored), clustered_rate(attempted)
 
 
 class FlakySubject(Figure):
@@ -128,7 +125,8 @@ def summarize(groups: Iterable[RunGroup], *, agent_errors_fail: bool = False) ->
     for group in counted:
         if group.outcome == "error":
             faults[group.fault or "system"] += group.runs
-    scored, attempted = rates_of(counts)
+    subjects = by_subject(counted).values()
+    scored, attempted = rates_of(Counter(_repetitions(one) for one in subjects))
     flaky = flaky_subjects(counted)
     with_tokens = sum(group.runs_with_tokens for group in counted)
     return ExecutionSummary(
@@ -142,6 +140,10 @@ def summarize(groups: Iterable[RunGroup], *, agent_errors_fail: bool = False) ->
         tokens=sum(group.tokens or 0 for group in counted) if with_tokens else None,
         runs_with_tokens=with_tokens,
     )
+
+
+def _repetitions(runs: SubjectRuns) -> RepetitionCounts:
+    return RepetitionCounts(runs.passed, runs.failed, runs.errored)
 
 
 def _as_failure(group: RunGroup) -> RunGroup:

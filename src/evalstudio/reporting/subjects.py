@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..evaluators.results import Outcome
 from ..project.entities import Subject
 from ..storage.contract import RunGroup
 from .paired import Pair
 
 
 @dataclass(slots=True)
-class SubjectRuns:
-    """The repetitions of one subject in one execution."""
+class RunCounts:
+    """Runs by what they came to. Those that did not end are in ``runs`` alone."""
 
-    subject: Subject
     runs: int = 0
     passed: int = 0
     failed: int = 0
@@ -26,23 +26,34 @@ class SubjectRuns:
         return self.passed + self.failed
 
     @property
+    def attempted(self) -> int:
+        return self.scored + self.errored
+
+    @property
     def flaky(self) -> bool:
         """The definition of flakiness: some passed and some failed. An error is neither."""
         return self.passed > 0 and self.failed > 0
 
-    def add(self, group: RunGroup) -> None:
-        self.runs += group.runs
-        match group.outcome:
+    def add(self, outcome: Outcome | None, runs: int = 1) -> None:
+        self.runs += runs
+        match outcome:
             case "pass":
-                self.passed += group.runs
+                self.passed += runs
             case "fail":
-                self.failed += group.runs
+                self.failed += runs
             case "error":
-                self.errored += group.runs
+                self.errored += runs
             case "unasserted":
-                self.unasserted += group.runs
+                self.unasserted += runs
             case None:
                 pass
+
+
+@dataclass(slots=True)
+class SubjectRuns(RunCounts):
+    """The repetitions of one subject in one execution."""
+
+    subject: Subject = field(kw_only=True)
 
 
 def _in_one_execution(group: RunGroup) -> Hashable:
@@ -55,8 +66,14 @@ def by_subject(
     """Runs counted per subject; `key` says what makes two groups one subject."""
     subjects: dict[Hashable, SubjectRuns] = {}
     for group in groups:
-        subjects.setdefault(key(group), SubjectRuns(group.subject)).add(group)
+        runs = subjects.setdefault(key(group), SubjectRuns(subject=group.subject))
+        runs.add(group.outcome, group.runs)
     return subjects
+
+
+def attempted_counts(subjects: Iterable[SubjectRuns]) -> list[tuple[int, int]]:
+    """(passed, attempted) of each subject that passed, failed or errored."""
+    return [(one.passed, one.attempted) for one in subjects if one.attempted]
 
 
 def scored_counts(subjects: Iterable[SubjectRuns]) -> list[tuple[int, int]]:

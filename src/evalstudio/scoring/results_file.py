@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import orjson
 
@@ -120,7 +120,7 @@ class ResultsFile:
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
-        note, self._mark = path.with_name(f"{path.name}.job.json"), _fingerprint(self._job, self._plan)
+        note, self._mark = note_of(path), _fingerprint(self._job, self._plan)
         if self._job.resume and path.stat().st_size:
             self._scored = _read_note(note, self._mark, path)
             self.last_line = _recover(path, self._summary, self._scored.line)
@@ -190,6 +190,20 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
         "seed": job.seed,
         "skipBad": job.skip_bad,
     }
+
+
+def note_of(output: Path) -> Path:
+    """Where it says how a results file was scored."""
+    return output.with_name(f"{output.name}.job.json")
+
+
+def read_note(output: Path) -> dict[str, Any] | None:
+    """How a results file was scored; nothing where it is not known."""
+    try:
+        note: Any = orjson.loads(note_of(output).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return cast(dict[str, Any], note) if isinstance(note, dict) else None
 
 
 def _read_note(path: Path, mark: dict[str, Any], output: Path) -> ScoredPart:

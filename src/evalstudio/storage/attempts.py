@@ -26,7 +26,8 @@ _LOCKED_ROW = (
 _LAST_TURN = select(func.max(turns.c.turn)).where(
     turns.c.run_id == bindparam("run_id"), turns.c.attempt == bindparam("run_attempt")
 )
-_ENDED = ("status", *VERDICT, "error", "latency_ms", "total_tokens", "thread_id", "completed", "updated")
+_MEASURED = ("error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
+_ENDED = ("status", *VERDICT, *_MEASURED, "completed", "updated")
 _last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _LAST_TURN.scalar_subquery(), 0)
 _ended: dict[str, Any] = {name: bindparam(name) for name in _ENDED}
 _END = (
@@ -80,6 +81,7 @@ def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = F
         "total_tokens": ending.total_tokens,
         "last_turn": ending.last_turn.number if ending.last_turn else None,
         "thread_id": ending.thread_id,
+        "answer_hash": ending.answer_hash,
         "completed": moment,
         "updated": moment,
     }

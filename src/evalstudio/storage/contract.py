@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -53,7 +53,10 @@ def read_cursor(cursor: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a list is narrowed to; what is not given does not narrow. ``until`` itself is left out."""
+    """What a list is narrowed to; what is not given does not narrow. ``until`` itself is left out.
+
+    ``labels`` are ``key=value`` or ``key``. ``whole`` leaves out executions that are partial or replayed.
+    """
 
     status: str | None = None
     outcome: Outcome | None = None
@@ -68,6 +71,8 @@ class Filters:
     until: datetime | None = None
     text: str | None = None
     tags: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    whole: bool = False
 
 
 EVERYTHING = Filters()
@@ -103,6 +108,10 @@ class NewRun:
     case: Mapping[str, Any] | None = None
     repetition: int = 1
     id: str = field(default_factory=new_id)
+
+    @property
+    def case_hash(self) -> str | None:
+        return None if self.case is None else Snapshot.of(self.case).hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,7 @@ class RunEnding:
     error: str | None = None
     last_turn: Turn | None = None
     final_results: Sequence[Finding] = ()
+    answer_hash: str | None = None
 
     @property
     def total_tokens(self) -> int | None:
@@ -197,13 +207,25 @@ class Pruned:
     events: int
 
 
+class RepetitionCounts(NamedTuple):
+    """What the repetitions of one subject in one execution came to."""
+
+    passed: int
+    failed: int
+    errored: int
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Runs of one execution, scenario, persona or connector in figures. Sums cover finished runs only."""
+    """Runs of one execution, scenario, persona or connector in figures. Sums cover finished runs only.
+
+    ``subjects`` says of how many subjects the repetitions came to what: rates need it for their intervals.
+    """
 
     id: str | None
     name: str | None
     counts: Counts
+    subjects: Mapping[RepetitionCounts, int]
     mean_latency_ms: float | None
     max_latency_ms: float | None
     mean_score: float | None

@@ -20,7 +20,7 @@ from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .lists import contains, paged, tagged
 from .rows import AnyRow, milliseconds_of, moment_of
-from .schema import short_key
+from .schema import baselines, short_key
 from .transaction import Transaction, known_target, remember
 
 TABLES: dict[DefinitionKind, Table] = {
@@ -95,6 +95,8 @@ def remove(
     if users := _users(unit, kind, definition_id):
         names = ", ".join(f'"{name}"' for name in users)
         raise InUse(f'The {kind} "{row.name}" is used by {names}. Take it out there first.')
+    if kind == "eval":
+        unit.connection.execute(delete(baselines).where(baselines.c.eval_id == definition_id))
     unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == definition_id))
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
+from sqlalchemy import ColumnElement, Select, Table, Text, case, func, literal, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
@@ -19,7 +21,17 @@ from ..evaluators.results import Finding, RunOutput, Turn, Verdict, with_later
 from ..messages import Message, UnreadableItem, read_messages
 from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
 from .attempts import FINAL_RESULTS
-from .contract import EVERYTHING, Filters, GroupedBy, Page, RunGroup, Tally, cursor_after, read_cursor
+from .contract import (
+    EVERYTHING,
+    Filters,
+    GroupedBy,
+    Page,
+    RepetitionCounts,
+    RunGroup,
+    Tally,
+    cursor_after,
+    read_cursor,
+)
 from .errors import NotFound
 from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
 from .schema import BAD, COUNTED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
@@ -29,6 +41,8 @@ LARGEST_PAGE = 1000
 LARGEST_PAGE_BYTES = 16_000_000
 _OUTPUT = TypeAdapter(RunOutput)
 _FINDINGS = TypeAdapter(list[Finding])
+# What tells subjects apart in the table of runs; names may change.
+SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
 T = TypeVar("T")
 
 
@@ -111,6 +125,8 @@ def run_conditions(filters: Filters) -> list[Any]:
         conditions.append(runs.c.outcome == outcome)
     if filters.text:
         conditions.append(contains(runs.c.name_key, filters.text))
+    if filters.whole:
+        conditions.append(runs.c.execution_id.in_(select(executions.c.id).where(*WHOLE)))
     if filters.tags:
         conditions.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
     return conditions
@@ -126,11 +142,47 @@ def list_runs(
 def execution_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = [executions.c.deleting.is_(False), *in_period(executions.c.id, filters)]
     conditions += equal(executions, filters, "eval_id", "status")
+    conditions += [labelled(label) for label in filters.labels]
+    if filters.whole:
+        conditions += WHOLE
     if filters.execution_id is not None:
         conditions.append(executions.c.id == filters.execution_id)
     if filters.text:
         conditions.append(contains(executions.c.name_key, filters.text))
     return conditions
+
+
+WHOLE = (executions.c.partial.is_(None), executions.c.replayed.is_(False))
+
+
+class _LabelText(FunctionElement[str]):
+    """The value of a label as text, whatever characters its key has."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(_LabelText, "sqlite")
+def _label_in_sqlite(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
+    document, key = (compiler.process(part, **more) for part in element.clauses)
+    text = "CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(value AS TEXT) END"
+    readable = f"CASE WHEN json_valid({document}) THEN {document} ELSE '{{}}' END"
+    return f"(SELECT {text} FROM json_each({readable}) WHERE key = {key})"
+
+
+@compiles(_LabelText, "postgresql")
+def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
+    document, key = (compiler.process(part, **more) for part in element.clauses)
+    # PostgreSQL cannot take such a character out of JSON; a label that has one must not break the others.
+    readable = f"position('\\u0000' in {document}) = 0"
+    return f"CASE WHEN {readable} THEN CAST({document} AS json) ->> CAST({key} AS text) END"
+
+
+def labelled(label: str) -> ColumnElement[bool]:
+    """Executions with this ``key=value`` among their labels, or with any value of this ``key``."""
+    key, given, value = label.partition("=")
+    text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Plain())))
+    return text == literal(value, Plain()) if given else text.is_not(None)
 
 
 def list_executions(
@@ -223,7 +275,8 @@ def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit:
     ids = [row.id for row in rows]
     query = select(runs.c.execution_id, *_figures()).where(runs.c.execution_id.in_(ids))
     measured = {row.execution_id: row for row in unit.connection.execute(query.group_by(runs.c.execution_id))}
-    return [_tally(row.id, row.eval_name, row, measured.get(row.id)) for row in rows]
+    clusters = _clusters(unit, runs.c.execution_id, [runs.c.execution_id.in_(ids)])
+    return [_tally(row.id, row.eval_name, row, measured.get(row.id), clusters[row.id]) for row in rows]
 
 
 def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> list[Tally]:
@@ -232,7 +285,28 @@ def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> li
     name = func.max(runs.c[f"{by}_name"]).label("name")
     query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
     rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
-    return [_tally(row.id, row.name, row, row) for row in rows]
+    clusters = _clusters(unit, identity, run_conditions(filters))
+    return [_tally(row.id, row.name, row, row, clusters[row.id]) for row in rows]
+
+
+def _clusters(
+    unit: Transaction, identity: ColumnElement[Any], where: Sequence[Any]
+) -> defaultdict[str | None, dict[RepetitionCounts, int]]:
+    """What the repetitions of a subject in an execution came to, and of how many subjects that is true.
+
+    Counted by the database twice over: the answer grows with the kinds of results, not with the subjects.
+    """
+    counted = (("passed", "pass"), ("failed", "fail"), ("errored", "error"))
+    sums = [func.sum(case((runs.c.outcome == outcome, 1), else_=0)).label(name) for name, outcome in counted]
+    same = [runs.c[name] for name in ("execution_id", *SUBJECT_KEY)]
+    subjects = select(identity.label("id"), *sums).where(*where).group_by(identity, *same).subquery()
+    kind = [subjects.c[name] for name, _ in counted]
+    query = select(subjects.c.id, *kind, func.count().label("subjects")).group_by(subjects.c.id, *kind)
+    found: defaultdict[str | None, dict[RepetitionCounts, int]] = defaultdict(dict)
+    for row in unit.connection.execute(query):
+        repetitions = RepetitionCounts(int(row.passed), int(row.failed), int(row.errored))
+        found[row.id][repetitions] = row.subjects
+    return found
 
 
 def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:
@@ -285,8 +359,15 @@ def _figures() -> list[ColumnElement[Any]]:
     ]
 
 
-def _tally(identity: str | None, name: str | None, counts: AnyRow, figures: AnyRow | None) -> Tally:
+def _tally(
+    identity: str | None,
+    name: str | None,
+    counts: AnyRow,
+    figures: AnyRow | None,
+    subjects: Mapping[RepetitionCounts, int],
+) -> Tally:
     return Tally(
+        subjects=subjects,
         id=identity,
         name=name,
         counts=Counts(**{key: int(getattr(counts, key)) for key in COUNTED}),

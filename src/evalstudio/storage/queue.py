@@ -28,23 +28,30 @@ from sqlalchemy import (
 from ..evaluators.results import Verdict
 from ..project.entities import Execution, name_key
 from .attempts import end
-from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding
+from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding, Snapshot
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
 from .schema import COUNTED, HELD, WAITING, executions, outputs, runs
 from .transaction import DATABASE_CLOCK, Transaction, known_target, now_ms, remember
 
 
 def enqueue(
-    unit: Transaction, execution: Execution, new: Sequence[NewRun], once: IdempotencyKey | None = None
+    unit: Transaction,
+    execution: Execution,
+    new: Sequence[NewRun],
+    once: IdempotencyKey | None = None,
+    environment: Snapshot | None = None,
 ) -> Execution:
-    """An execution with its runs, whole or not at all."""
+    """An execution with its runs, whole or not at all. ``environment`` is what it runs with."""
     if (target := known_target(unit, once)) is not None:
         return _execution(unit, target)
     if unit.again and unit.has(executions, execution.id):
         return _execution(unit, execution.id)
     moment = now_ms()
-    unit.connection.execute(insert(executions), _execution_row(execution, len(new), moment))
-    keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
+    row = _execution_row(execution, len(new), moment)
+    row["environment"] = environment.hash if environment else None
+    unit.connection.execute(insert(executions), row)
+    used = {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s}
+    keep(unit, used if environment is None else used | {environment.hash: environment})
     for run in new:
         unit.add(runs, _run_row(run, execution, moment))
     remember(unit, once, execution.id)
@@ -74,6 +81,8 @@ def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, A
         "completed": None if total else moment,
         "trigger": execution.trigger,
         "labels": execution.labels,
+        "partial": execution.partial,
+        "replayed": execution.replayed,
     }
 
 
@@ -103,6 +112,7 @@ def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
         "persona_snapshot": run.persona.hash if run.persona else None,
         "connector_snapshot": run.connector.hash,
         "case": None if run.case is None else dict(run.case),
+        "case_hash": run.case_hash,
     }
 
 

@@ -26,9 +26,12 @@ RUN_COLUMNS = [
     column
     for column in runs.c
     if column.name not in {"case", "name_key", "queued", "losses", "lease_until", "worker_id"}
-    and not column.name.endswith("_snapshot")
+    and not column.name.endswith(("_snapshot", "_hash"))
 ]
 _SAME_IN_RUNS = [column.name for column in RUN_COLUMNS if column.name in RunSummary.model_fields]
+
+
+_SAME_IN_EXECUTIONS = ("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed")
 
 
 def moment_of(milliseconds: int) -> datetime:
@@ -49,9 +52,7 @@ def _times(row: AnyRow) -> dict[str, Any]:
 
 
 def execution_of(row: AnyRow) -> Execution:
-    same = {
-        name: getattr(row, name) for name in ("id", "eval_id", "eval_name", "status", "trigger", "labels")
-    }
+    same = {name: getattr(row, name) for name in _SAME_IN_EXECUTIONS}
     counts = Counts.model_construct(**{name: getattr(row, name) for name in COUNTED})
     return Execution.model_construct(**same, **_times(row), counts=counts)
 

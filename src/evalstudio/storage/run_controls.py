@@ -14,6 +14,7 @@ from .rows import AnyRow
 from .schema import (
     COUNTED,
     VERDICT,
+    baselines,
     evaluations,
     events,
     executions,
@@ -25,7 +26,7 @@ from .schema import (
     snapshots,
     turns,
 )
-from .transaction import Transaction, now_ms
+from .transaction import Transaction, mark_partial, now_ms
 
 BATCH = 1000
 DELETE_BATCH = 500
@@ -90,7 +91,7 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     if not rows:
         return 0
     moment = now_ms()
-    measured = (*VERDICT, "error", "latency_ms", "total_tokens", "thread_id")
+    measured = (*VERDICT, "error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
     reset = dict.fromkeys((*measured, "worker_id", "lease_until", "started", "completed"))
     unit.connection.execute(
         update(runs)
@@ -118,6 +119,13 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
 
 def hide_execution(unit: Transaction, execution_id: str) -> None:
     """The first step: nobody sees or works on it any more."""
+    names = select(baselines.c.name).where(baselines.c.execution_id == execution_id)
+    if held := list(unit.connection.execute(names.order_by(baselines.c.name_key)).scalars()):
+        listed = ", ".join(f'"{name}"' for name in held)
+        raise InUse(
+            f"Execution {execution_id} is the baseline {listed}. "
+            "Set another execution for it, or remove the baseline first."
+        )
     hidden = update(executions).where(executions.c.id == execution_id).values(deleting=True, cancelling=True)
     row = unit.connection.execute(hidden.returning(executions.c.id)).first()
     if row is None and not unit.again:
@@ -150,6 +158,8 @@ def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
         counted_as = row.status if row.status in COUNTED else COUNT_OF[row.outcome]
         unit.count(row.execution_id, total=-1, **{counted_as: -1})
         unit.add_event("run.deleted", row.execution_id, row.id)
+    for execution_id in sorted({row.execution_id for row in rows}):
+        mark_partial(unit, execution_id, "deleted")
     _delete_with_rows(unit, [row.id for row in rows])
     return len(rows)
 
@@ -161,10 +171,11 @@ def _delete_with_rows(unit: Transaction, ids: Sequence[str]) -> None:
 
 
 def old_executions(unit: Transaction, before: int) -> list[str]:
-    """Executions that ended before a moment, and those whose deletion was interrupted."""
+    """Executions that ended before a moment and are no baseline, and those whose deletion was interrupted."""
     ended = executions.c.completed < before
     over = executions.c.status.in_(("completed", "cancelled"))
-    query = select(executions.c.id).where(or_(ended & over, executions.c.deleting.is_(True)))
+    spared = executions.c.id.in_(select(baselines.c.execution_id))
+    query = select(executions.c.id).where(or_(ended & over & ~spared, executions.c.deleting.is_(True)))
     return list(unit.connection.execute(query.order_by(executions.c.id)).scalars())
 
 
@@ -186,10 +197,11 @@ def delete_events(unit: Transaction, before: int) -> int:
 
 
 def delete_leftovers(unit: Transaction) -> None:
-    """Idempotency keys of yesterday, and snapshots that no run refers to."""
+    """Idempotency keys of yesterday, and snapshots that no run or execution refers to."""
     yesterday = now_ms() - _DAY
     unit.connection.execute(delete(idempotency).where(idempotency.c.created < yesterday))
-    columns = (runs.c.scenario_snapshot, runs.c.persona_snapshot, runs.c.connector_snapshot)
+    of_runs = (runs.c.scenario_snapshot, runs.c.persona_snapshot, runs.c.connector_snapshot)
+    columns = (*of_runs, executions.c.environment)
     needed = union_all(*(select(column).where(column.is_not(None)).distinct() for column in columns))
     unused = (snapshots.c.used < yesterday, snapshots.c.hash.not_in(needed))
     unit.connection.execute(delete(snapshots).where(*unused))

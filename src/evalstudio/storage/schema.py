@@ -23,6 +23,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     text,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -85,7 +86,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0004"
+HEAD = "0005"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
@@ -137,7 +138,21 @@ executions = Table(
     moment("completed"),
     Column("trigger", Plain),
     Column("labels", Json, nullable=False),
+    Column("partial", Plain),
+    Column("replayed", Boolean, nullable=False, server_default=false()),
+    Column("environment", Id),
 )
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("eval_id", Id, primary_key=True),
+    Column("name_key", Id, primary_key=True),
+    Column("name", Plain, nullable=False),
+    Column("execution_id", Id, ForeignKey("executions.id"), nullable=False),
+    moment("created", nullable=False),
+)
+Index("baselines_by_execution", baselines.c.execution_id)
 
 runs = Table(
     "runs",
@@ -178,6 +193,8 @@ runs = Table(
     Column("reason", Plain),
     Column("error", Plain),
     Column("case", Json),
+    Column("case_hash", Id),
+    Column("answer_hash", Id),
 )
 
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")

@@ -12,13 +12,14 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
-from . import attempts, definitions, lists, model_limits, queue, run_controls
+from . import attempts, comparing, definitions, lists, model_limits, queue, run_controls
 from . import evaluations as recorded
 from . import events as event_log
 from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
+from .errors import InUse
 from .events import ListenTask, WakeSignals
 from .rows import SnapshotCache
-from .transaction import Transaction, known_target, now_ms
+from .transaction import Transaction, known_target, mark_partial, now_ms
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -169,6 +170,16 @@ class SqlStore:
     tally_executions = _reading(lists.tally_executions)
     tally = _reading(lists.tally)
     run_groups = _reading(lists.run_groups)
+    results_of = _reading(comparing.results_of)
+    earlier_runs = _reading(comparing.earlier_runs)
+    connectors_of = _reading(comparing.connectors_of)
+    environment_of = _reading(comparing.environment_of)
+    snapshot_bodies = _reading(comparing.snapshot_bodies)
+    baselines = _reading(comparing.list_baselines)
+    baseline = _reading(comparing.get_baseline)
+    set_baseline = _writing(comparing.set_baseline)
+    remove_baseline = _writing(comparing.remove_baseline)
+    mark_partial = _writing(mark_partial)
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         which = run_controls.which_runs(execution_id, run_ids)
@@ -201,12 +212,19 @@ class SqlStore:
         """Delete what ended longer ago than this, and what nothing refers to any more."""
         before = now_ms() - keep // timedelta(milliseconds=1)
         old = await self.database.read(lambda unit: run_controls.old_executions(unit, before))
-        runs = sum([await self.delete_execution(execution_id) for execution_id in old])
+        runs = sum([await self._delete_old(execution_id) for execution_id in old])
         evaluations = await self._in_batches(run_controls.delete_evaluations, before)
         stale = max(before, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
         events = await self._in_batches(run_controls.delete_events, stale)
         await self.database.write(run_controls.delete_leftovers)
         return Pruned(len(old), runs, evaluations, events)
+
+    async def _delete_old(self, execution_id: str) -> int:
+        try:
+            return await self.delete_execution(execution_id)
+        except InUse:
+            # It has become a baseline in the meantime.
+            return 0
 
     async def _in_batches(self, operation: Operation[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
         """Repeat a bounded operation until there is nothing more to do."""

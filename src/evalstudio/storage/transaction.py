@@ -25,6 +25,7 @@ from sqlalchemy import (
     insert,
     literal,
     literal_column,
+    or_,
     select,
     update,
 )
@@ -146,6 +147,8 @@ class Transaction:
         status = _status(row.total, row.queued, row.running, row.cancelled, row.cancelling)
         if status != row.status:
             self._write_status(execution_id, status)
+        if row.cancelled and status in ("completed", "cancelled"):
+            mark_partial(self, execution_id, "cancelled")
 
     def _write_status(self, execution_id: str, status: str) -> None:
         table, moment = schema.executions.c, now_ms()
@@ -176,6 +179,15 @@ class Transaction:
             lock = func.pg_advisory_xact_lock(literal_column(str(_EVENTS_LOCK)))
             calls += [lock, func.pg_notify(CHANNEL, "events")]
         self.connection.execute(select(*calls))
+
+
+def mark_partial(unit: Transaction, execution_id: str, reason: str) -> None:
+    """Note why an execution is not whole; a reason is noted once."""
+    partial = schema.executions.c.partial
+    noted = func.coalesce(partial + literal(", "), "") + literal(reason)
+    missing = or_(partial.is_(None), partial.not_like(f"%{reason}%"))
+    of_execution = schema.executions.c.id == execution_id
+    unit.connection.execute(update(schema.executions).where(of_execution, missing).values(partial=noted))
 
 
 def _status(total: int, queued: int, running: int, cancelled: int, cancelling: bool) -> str:

@@ -2,10 +2,12 @@
 import { Box, Table, Text } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { CountsBar } from './CountsBar';
+import { labelTexts } from './labels';
 import { PageLink } from './links';
 import { OutcomeBadge } from './OutcomeBadge';
 import { standingOfExecution } from './outcome';
 import { RelativeTime } from './RelativeTime';
+import { Wholeness } from './Wholeness';
 
 interface Props {
   executions: Schemas['Execution'][];
@@ -49,18 +51,16 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
               </Table.Td>
               <Table.Td>
                 <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
+                <Wholeness execution={execution} />
               </Table.Td>
               <Table.Td>
                 <CountsBar counts={execution.counts} size="sm" />
               </Table.Td>
               <Table.Td visibleFrom="sm">
-                {ofOneEval ? (
-                  <Text size="xs" c="dimmed">
-                    {labelsOf(execution)}
-                  </Text>
-                ) : (
-                  <RelativeTime at={execution.createdAt} />
-                )}
+                {!ofOneEval && <RelativeTime at={execution.createdAt} />}
+                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                  {labelsOf(execution)}
+                </Text>
               </Table.Td>
             </Table.Tr>
           ))}
@@ -70,8 +70,6 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
   );
 }
 
-function labelsOf({ trigger, labels }: Schemas['Execution']): string {
-  return [trigger, ...Object.entries(labels).map(([name, value]) => `${name} ${String(value)}`)]
-    .filter(Boolean)
-    .join(' · ');
+function labelsOf(execution: Schemas['Execution']): string {
+  return [execution.trigger, ...labelTexts(execution)].filter(Boolean).join(' · ');
 }

@@ -35,9 +35,13 @@ async def list_executions(
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
     status: ExecutionStatus | None = None,
     text: TextQuery = None,
+    label: Annotated[
+        list[Text] | None, Query(max_length=20, description="With these labels: key=value, or key")
+    ] = None,
+    whole: Annotated[bool, Query(description="Leave out executions that are partial or replayed")] = False,
 ) -> ExecutionPage:
     """Executions, newest first."""
-    filters = Filters(eval_id=eval_id, status=status, **period, text=text)
+    filters = Filters(eval_id=eval_id, status=status, **period, text=text, labels=label or (), whole=whole)
     page = await studio.store.executions(filters, **paging)
     return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
 

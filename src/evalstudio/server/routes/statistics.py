@@ -25,14 +25,26 @@ async def executions(
     period: PeriodDep,
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    whole: Annotated[bool, Query(description="Leave out executions that are partial or replayed")] = True,
 ) -> list[ExecutionFigures]:
-    """The newest executions in figures: pass rates with intervals, latency, score, tokens."""
-    filters = Filters(eval_id=eval_id, **period)
+    """The newest executions in figures: pass rates with intervals, latency, score, tokens.
+
+    This is what trends are made of, so executions that are not whole are left out unless asked for.
+    """
+    filters = Filters(eval_id=eval_id, whole=whole, **period)
     tallies = await studio.store.tally_executions(filters, limit=limit)
     page = await studio.store.executions(filters, limit=limit)
-    started = {execution.id: execution.created_at for execution in page.items}
+    known = {execution.id: execution for execution in page.items}
     return [
-        ExecutionFigures(**_figures(one), created_at=started[one.id]) for one in tallies if one.id in started
+        ExecutionFigures(
+            **_figures(one),
+            created_at=known[one.id].created_at,
+            partial=known[one.id].partial,
+            replayed=known[one.id].replayed,
+            labels=known[one.id].labels,
+        )
+        for one in tallies
+        if one.id in known
     ]
 
 
@@ -88,6 +100,6 @@ async def grouped(
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    scored, attempted = rates_of(tally.counts)
-    measured = {field.name: getattr(tally, field.name) for field in fields(tally)}
+    scored, attempted = rates_of(tally.subjects)
+    measured = {field.name: getattr(tally, field.name) for field in fields(tally) if field.name != "subjects"}
     return {**measured, "pass_rate_of_scored": scored, "pass_rate_of_attempted": attempted}

@@ -38,6 +38,16 @@ class StartExecution(Shape):
     )
 
 
+class SetBaseline(Shape):
+    """Make an execution the one that others of its eval are compared with."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    execution: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Its id, last or last~1; the last whole one if not given"
+    )
+    eval_id: Identity | None = None
+
+
 class StartRun(Shape):
     """Try one scenario against one connector."""
 
@@ -95,9 +105,12 @@ class Figures(Shape):
 
 
 class ExecutionFigures(Figures):
-    """An execution in figures, with the moment it was started."""
+    """An execution in figures, with the moment it was started and whether it is whole."""
 
     created_at: Moment
+    partial: str | None
+    replayed: bool
+    labels: dict[str, Any]
 
 
 class Cell(Shape):

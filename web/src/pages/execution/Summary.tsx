@@ -3,9 +3,11 @@ import { Box, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client';
 import { CountsBar } from '../../parts/CountsBar';
+import { labelTexts } from '../../parts/labels';
 import { compact, count, duration, plural } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { Wholeness } from '../../parts/Wholeness';
 import type { Summary as Figures } from './runs';
 
 type Execution = Schemas['Execution'];
@@ -19,6 +21,7 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
           <Text size="sm" role="status">
             {count(counts.finished)} of {count(counts.total)} runs done
           </Text>
+          <Wholeness execution={execution} />
           <Origin execution={execution} />
         </Group>
         <CountsBar counts={counts} size="lg" />
@@ -116,8 +119,8 @@ function timeTaken({ startedAt, completedAt }: Execution): string {
 }
 
 function Origin({ execution }: { execution: Execution }) {
-  const labels = Object.entries(execution.labels).map(([name, value]) => `${name} ${String(value)}`);
-  const parts = [execution.trigger && `started by ${execution.trigger}`, ...labels].filter(Boolean);
+  const started = execution.trigger && `started by ${execution.trigger}`;
+  const parts = [started, ...labelTexts(execution)].filter(Boolean);
   return (
     <Text size="sm" c="dimmed" component="div">
       {parts.join(' · ')} <RelativeTime at={execution.createdAt} />

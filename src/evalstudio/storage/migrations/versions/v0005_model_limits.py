@@ -7,8 +7,8 @@ from sqlalchemy import BigInteger, Column
 
 from evalstudio.storage.schema import Plain
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 
 def upgrade() -> None:

@@ -1,0 +1,77 @@
+"""Comparing two results files of ``score``, record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..base.problems import InvalidInput
+from ..reporting.comparing import compare
+from ..reporting.comparison import ComparedSide, ComparisonResult
+from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
+from ..reporting.paired import ALPHA
+from ..scoring.results_file import read_note
+
+_OUTCOMES = frozenset({"pass", "fail", "error", "unasserted"})
+
+
+def compare_results(base: Path, candidate: Path, *, alpha: float = ALPHA) -> ComparisonResult:
+    """Compare the records that two results files have in common, by their ids."""
+    table, notes = ComparisonTable(), list[str]()
+    plans: dict[SideName, str | None] = {}
+    paths: dict[SideName, Path] = {"base": base, "candidate": candidate}
+    for side, path in paths.items():
+        plans[side] = (read_note(path) or {}).get("plan")
+    if None in plans.values():
+        # The plan is what the records were asked: where it is not known it is not held against either.
+        notes.append("nothing says whether both files were scored by the same plan: a .job.json is missing")
+        plans = {"base": None, "candidate": None}
+    for side, path in paths.items():
+        _read(table, side, path, Parts(evaluators=plans[side]))
+    return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha)
+
+
+def _side(path: Path) -> ComparedSide:
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return ComparedSide(id=str(path), created_at=written)
+
+
+def _read(table: ComparisonTable, side: SideName, path: Path, parts: Parts) -> None:
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                table.add(side, _row(line, parts, f"{path}, line {number}"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _row(line: bytes, parts: Parts, place: str) -> ComparedRow:
+    try:
+        result = orjson.loads(line)
+        record_id, outcome = str(result["recordId"]), result["outcome"]
+        if outcome not in _OUTCOMES:
+            raise ValueError(f'"{outcome}" is no outcome')
+        measures = list(_measures(result))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"{place}: is not a result of evalstudio score ({type(error).__name__}: {error}); "
+            "a file that is still being written, or torn, is mended by score --resume"
+        ) from None
+    names = (None, record_id, None, None, None, None, None)
+    return ComparedRow(record_id, names, outcome, parts, measures=measures)
+
+
+def _measures(result: Mapping[str, Any]) -> Iterator[tuple[MeasureKey, float]]:
+    if (overall := result.get("overallScore")) is not None:
+        yield ("score", "overall score"), float(overall)
+    for name, value in result["criterionScores"].items():
+        yield ("criterion", name), float(value)
+    for name, value in result["metrics"].items():
+        yield ("metric", name), float(value)
+    for row in result["evaluatorResults"]:
+        if row["kind"] == "assertion" and row["outcome"] in ("pass", "fail"):
+            yield ("evaluator", row["name"]), float(row["outcome"] == "pass")

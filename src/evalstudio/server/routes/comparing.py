@@ -1,0 +1,65 @@
+"""``/api/compare`` and ``/api/baselines``: better or worse, and than what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import StringConstraints
+
+from ...base.problems import InvalidInput, Problem
+from ...execution.baselines import remove_baseline, set_baseline
+from ...execution.comparing import ComparisonRequest, compare_named
+from ...project.entities import Baseline
+from ...reporting.comparison import ComparisonResult
+from ..errors import refusals
+from ..middleware import JsonRoute
+from ..requests import StudioDep
+from ..shapes.base import Identity
+from ..shapes.runs import SetBaseline
+
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+EvalQuery = Annotated[Identity | None, Query(alias="evalId")]
+
+
+@router.get("/compare", operation_id="compareExecutions")
+async def compare(
+    studio: StudioDep,
+    base: Annotated[Word, Query(description="An execution's id, last, last~1, or a baseline's name")],
+    candidate: Annotated[Word, Query(description="The same")] = "last",
+    eval_id: EvalQuery = None,
+    base_connector: Annotated[Word | None, Query(alias="baseConnector")] = None,
+    candidate_connector: Annotated[Word | None, Query(alias="candidateConnector")] = None,
+    alpha: Annotated[float, Query(gt=0, le=0.5, description="How often no change may be called one")] = 0.05,
+) -> ComparisonResult:
+    """Whether the candidate is better or worse than the base, and how sure that is."""
+    connectors = None
+    if base_connector is not None and candidate_connector is not None:
+        connectors = (base_connector, candidate_connector)
+    elif base_connector is not None or candidate_connector is not None:
+        missing = "candidateConnector" if candidate_connector is None else "baseConnector"
+        raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
+    request = ComparisonRequest(base, candidate, eval_id, connectors, alpha)
+    return await compare_named(studio.store, request)
+
+
+@router.get("/baselines", operation_id="listBaselines")
+async def list_baselines(studio: StudioDep, eval_id: EvalQuery = None) -> list[Baseline]:
+    """The baselines that were set, of all evals or of one."""
+    return await studio.store.baselines(eval_id)
+
+
+@router.put("/baselines", operation_id="setBaseline", responses=refusals(413, 415))
+async def put_baseline(studio: StudioDep, body: SetBaseline) -> Baseline:
+    """Make an execution the baseline of this name, in the place of the one before."""
+    return await set_baseline(studio.store, body.name, body.execution, eval_id=body.eval_id)
+
+
+@router.delete("/baselines", operation_id="removeBaseline", status_code=204, responses=refusals(404))
+async def delete_baseline(
+    studio: StudioDep, name: Annotated[Word, Query()], eval_id: EvalQuery = None
+) -> None:
+    """Forget a baseline; its execution stays."""
+    await remove_baseline(studio.store, name, eval_id=eval_id)

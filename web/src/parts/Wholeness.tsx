@@ -1,0 +1,21 @@
+// Says of an execution that it is not the whole eval, or that no agent was called.
+import { Badge, Group } from '@mantine/core';
+import type { Schemas } from '../api/client';
+
+export function Wholeness({ execution }: { execution: Schemas['Execution'] }) {
+  if (!execution.partial && !execution.replayed) return null;
+  return (
+    <Group gap={4} wrap="wrap">
+      {execution.partial && <Mark>{`partial: ${execution.partial}`}</Mark>}
+      {execution.replayed && <Mark>replayed</Mark>}
+    </Group>
+  );
+}
+
+function Mark({ children }: { children: string }) {
+  return (
+    <Badge variant="default" size="sm" tt="none" title="Left out of trends and default baselines">
+      {children}
+    </Badge>
+  );
+}
