@@ -85,7 +85,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0003"
+HEAD = "0004"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
@@ -252,3 +252,10 @@ idempotency = Table(
     moment("created", nullable=False),
 )
 Index("idempotency_by_age", idempotency.c.created)
+
+ended_sessions = Table(
+    "ended_sessions",
+    metadata,
+    Column("id", Plain, primary_key=True),
+    moment("expires", nullable=False),
+)
