@@ -83,10 +83,6 @@ async def without_a_server(folder: Path, runs: int, seconds: float) -> None:
         ledger.check(f"server killed and away for {seconds:g} s")
 
 
-async def test_postgres_away(tmp_path: Path, postgres: PostgresServer) -> None:
-    await without_postgres(tmp_path, postgres, 16, 2)
-
-
 async def test_a_server_away(tmp_path: Path) -> None:
     await without_a_server(tmp_path, 16, 2)
 
