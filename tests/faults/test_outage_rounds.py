@@ -1,6 +1,7 @@
 """The database or the server goes away while runs are under way: the commands wait, and nothing is lost.
 
-The time it is away is short here; EVALSTUDIO_OUTAGE_SECONDS=590 makes it what is promised.
+The time it is away is short here; EVALSTUDIO_OUTAGE_SECONDS=560 makes it what is promised, and leaves a
+busy machine the rest of the ten minutes to start again.
 """
 
 from __future__ import annotations
@@ -83,10 +84,6 @@ async def without_a_server(folder: Path, runs: int, seconds: float) -> None:
         ledger.check(f"server killed and away for {seconds:g} s")
 
 
-async def test_postgres_away(tmp_path: Path, postgres: PostgresServer) -> None:
-    await without_postgres(tmp_path, postgres, 16, 2)
-
-
 async def test_a_server_away(tmp_path: Path) -> None:
     await without_a_server(tmp_path, 16, 2)
 
@@ -95,8 +92,10 @@ async def test_a_server_away(tmp_path: Path) -> None:
 async def test_long_outages(tmp_path: Path) -> None:
     """All at the same time: most of it is waiting."""
     with running_postgres() as server:
-        await asyncio.gather(
+        outcomes = await asyncio.gather(
             without_postgres(tmp_path / "postgres", server, 60, SOAK_SECONDS),
             with_a_locked_file(tmp_path / "sqlite", 60, SOAK_SECONDS),
             without_a_server(tmp_path / "server", 60, SOAK_SECONDS),
+            return_exceptions=True,
         )
+    assert outcomes == [None, None, None]

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 from tests.support.api_server import Api, serving
+from tests.support.postgres import PostgresServer
+from tests.support.projects import make_project
 
+from evalstudio.project.config import StorageSettings
 from evalstudio.server import sessions
 from evalstudio.server import throttle as throttling
 from evalstudio.server.policy import ServerPolicy, policy_for
 from evalstudio.server.sessions import COOKIE, EndedSessions, issue, read_session
 from evalstudio.server.throttle import TokenThrottle, TooManyTokens, caller_of
+from evalstudio.storage.errors import StorageUnavailable
+from evalstudio.storage.opening import open_store
 
 TOKEN = "a-token-nobody-guesses-0123456789"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -97,20 +102,47 @@ class TestLoggingOut:
             assert (await again("GET", "/api/personas", headers=ended)).status == 401
             assert (await again("GET", "/api/personas", headers=kept)).status == 200
 
-    def test_what_is_remembered_is_bounded_and_never_lets_an_ended_session_in(
+    async def test_other_servers_of_the_database_know_it(
+        self, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        storage = {"type": "postgres", "connectionString": postgres.new_database()}
+        here = make_project(tmp_path / "here", [], storage=storage)
+        there = make_project(tmp_path / "there", [], storage=storage)
+        policy = ServerPolicy(token=TOKEN)
+        async with serving(here, policy=policy) as one, serving(there, policy=policy) as other:
+            ended, kept = await logged_in(one), await logged_in(one)
+            assert (await other("GET", "/api/personas", headers=ended)).status == 200
+            monkeypatch.setattr(sessions, "_LOOK_SECONDS", 0.0)
+            await one("DELETE", "/api/session", headers=ended)
+            assert (await other("GET", "/api/personas", headers=ended)).status == 401
+            assert (await other("GET", "/api/personas", headers=kept)).status == 200
+
+    async def test_a_logout_holds_here_though_it_could_not_be_stored(
+        self, guarded: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def away(*_: object, **__: object) -> None:
+            raise StorageUnavailable("The database is away.")
+
+        ended = await logged_in(guarded)
+        monkeypatch.setattr(type(guarded.studio.workspace.store), "end_session", away)
+        assert (await guarded("DELETE", "/api/session", headers=ended)).status == 204
+        monkeypatch.setattr(sessions, "_LOOK_SECONDS", 0.0)
+        assert (await guarded("GET", "/api/personas", headers=ended)).status == 401
+        assert "other servers forget it" in caplog.text
+
+    async def test_what_is_remembered_is_bounded_and_never_lets_an_ended_session_in(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sessions, "MOST_ENDED", 20)
-        path = tmp_path / "data" / "sessions.ended"
-        ended = EndedSessions(path)
         opened = [session for _ in range(50) if (session := read_session(TOKEN, issue(TOKEN)))]
-        for session in opened:
-            ended.add(session)
-        assert all(session in ended for session in opened)
-        assert all(session in EndedSessions(path) for session in opened)
-        assert len(ended._ended) <= 20
-        assert len(path.read_text().splitlines()) <= 21
-        assert path.stat().st_mode & 0o777 == 0o600
+        async with await open_store(StorageSettings(), tmp_path) as store:
+            ended = EndedSessions(store)
+            for session in opened:
+                await ended.add(session)
+            again = EndedSessions(store)
+            await again.refresh()
+            assert all(session in ended and session in again for session in opened)
+            assert len(await store.read_ended_sessions()) <= 20
 
     async def test_a_forged_cookie_ends_nothing(self, guarded: Api) -> None:
         session = await logged_in(guarded)

@@ -50,7 +50,7 @@ def create_app(
 ) -> FastAPI:
     """The app for an open project. Without one it can only describe itself."""
     settled = policy or (studio.policy if studio else ServerPolicy())
-    ended = EndedSessions(studio.workspace.folder / "data" / "sessions.ended") if studio else None
+    ended = EndedSessions(studio.workspace.store) if studio else None
     access = AccessControl(settled.token, ended)
     app = FastAPI(
         title="EvalStudio",

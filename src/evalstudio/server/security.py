@@ -136,10 +136,17 @@ class AccessControl:
         """A new session for whoever knows the token."""
         return issue(self.token) if self.token is not None and self.is_token(address, text) else None
 
-    def log_out(self, cookie: str | None) -> None:
+    async def log_out(self, cookie: str | None) -> None:
         session = read_session(self.token, cookie) if self.token is not None else None
         if session is not None and session not in self._ended:
-            self._ended.add(session)
+            await self._ended.add(session)
+
+    async def refresh(self, facts: RequestFacts) -> None:
+        """Learn who logged out at another server, before a session is believed."""
+        needs_session = facts.is_api and (facts.path not in OPEN_PATHS or facts.path == SESSION_PATH)
+        cookie = session_cookie(facts.headers) if self.token is not None and needs_session else None
+        if self.token is not None and read_session(self.token, cookie) is not None:
+            await self._ended.refresh()
 
     def is_token(self, address: str, text: str) -> bool:
         """Compare a presented token, which counts first; raises ``TooManyTokens``."""
@@ -183,7 +190,9 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        refusal = self._refuse(facts_of_request(scope), address_of(scope))
+        facts = facts_of_request(scope)
+        await self._access.refresh(facts)
+        refusal = self._refuse(facts, address_of(scope))
         if refusal is None:
             await self._app(scope, receive, send)
             return

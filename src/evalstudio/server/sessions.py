@@ -1,33 +1,32 @@
 """Sessions: the cookie that stands for the token, and the ones that were ended before their time.
 
-A cookie is good until it expires, the token changes or its session is ended. Ended sessions are kept in a
-file beside the project's database, so that a restart, and other servers of the same folder, know them too.
+A cookie is good until it expires, the token changes or its session is ended. Ended sessions are kept in the
+project's database, so that a restart, and other servers of the same database, know them too.
 """
 
 from __future__ import annotations
 
 import hmac
 import logging
-import os
 import re
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
+from typing import Protocol
 
-from ..base.private_files import open_private
+from ..storage.ended_sessions import EVERYBODY
+from ..storage.errors import StorageError
 
 log = logging.getLogger("evalstudio")
 
 COOKIE = "evalstudio_session"
 LIFETIME = 7 * 24 * 3600
-# A file with more ended sessions than this is replaced by one moment before which every session has ended.
+# More ended sessions than this are replaced by one moment: every session that expires before it has ended.
 MOST_ENDED = 10_000
-_EVERYBODY = "*"
+_LOOK_SECONDS = 1.0
 _EXPIRES = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
@@ -69,57 +68,49 @@ def _signature(token: str, body: str) -> str:
     return hmac.new(token.encode(), f"evalstudio session {body}".encode(), sha256).hexdigest()
 
 
-class EndedSessions:
-    """The sessions that were ended by logging out, in memory and in a file, both bounded."""
+class SessionRecords(Protocol):
+    """Where ended sessions are kept."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        self._ended: dict[str, int] = {}
-        self._all_before = 0
-        self._seen: tuple[int, int] | None = None
+    async def end_session(self, session_id: str, expires: int, *, everybody: int, most: int) -> None: ...
+    async def read_ended_sessions(self) -> dict[str, int]: ...
+
+
+class EndedSessions:
+    """The sessions that were ended by logging out: those of this server at once, those of others soon."""
+
+    def __init__(self, records: SessionRecords | None = None) -> None:
+        self._records = records
+        self._known: dict[str, int] = {}
+        # Those that could not be stored; they are few, because a database that is away lets nobody work.
+        self._unsaved: set[str] = set()
+        self._looked = float("-inf")
 
     def __contains__(self, session: Session) -> bool:
-        self._read()
-        return session.id in self._ended or session.expires - LIFETIME < self._all_before
+        all_before = self._known.get(EVERYBODY, 0)
+        return session.id in self._known or session.id in self._unsaved or session.expires * 1000 < all_before
 
-    def add(self, session: Session) -> None:
-        self._read()
-        self._ended[session.id] = session.expires
-        if len(self._ended) > MOST_ENDED:
-            self._shorten()
-        else:
-            self._write(f"{session.id} {session.expires}\n", os.O_APPEND)
-
-    def _shorten(self) -> None:
-        """Forget what has expired; if that is not enough, end every session there is."""
-        now = int(time.time())
-        self._ended = {name: expires for name, expires in self._ended.items() if expires > now}
-        if len(self._ended) > MOST_ENDED // 2:
-            self._ended, self._all_before = {}, now + 1
-        lines = [f"{name} {expires}\n" for name, expires in self._ended.items()]
-        self._write("".join([f"{_EVERYBODY} {self._all_before}\n", *lines]), os.O_TRUNC)
-
-    def _write(self, text: str, how: int) -> None:
-        if self._path is None:
+    async def refresh(self) -> None:
+        """Learn what other servers were told, not more often than once a second."""
+        if self._records is None or time.monotonic() - self._looked < _LOOK_SECONDS:
             return
+        # Set first: while the database does not answer, one request waits for it and not all of them.
+        self._looked = time.monotonic()
         try:
-            with open(open_private(self._path, os.O_WRONLY | os.O_CREAT | how), "w") as file:
-                file.write(text)
-        except OSError as error:
-            log.warning("%s: cannot be written (%s); a restart forgets who logged out", self._path, error)
+            self._known = await self._records.read_ended_sessions()
+        except StorageError as error:
+            log.warning("Who logged out elsewhere is not known: %s", error)
 
-    def _read(self) -> None:
-        """Read the file again if another server has changed it."""
-        if self._path is None:
+    async def add(self, session: Session) -> None:
+        self._unsaved.add(session.id)
+        if self._records is None:
             return
-        with suppress(OSError):
-            status = self._path.stat()
-            if (seen := (status.st_mtime_ns, status.st_size)) == self._seen:
-                return
-            for line in self._path.read_text().splitlines():
-                name, _, number = line.partition(" ")
-                if name == _EVERYBODY and number.isdecimal():
-                    self._all_before = max(self._all_before, int(number))
-                elif number.isdecimal():
-                    self._ended[name] = int(number)
-            self._seen = seen
+        everybody = (int(time.time()) + LIFETIME + 1) * 1000
+        try:
+            await self._records.end_session(
+                session.id, session.expires * 1000, everybody=everybody, most=MOST_ENDED
+            )
+            self._known = await self._records.read_ended_sessions()
+        except StorageError as error:
+            log.warning("A logout could not be stored (%s); a restart and other servers forget it", error)
+        else:
+            self._unsaved.discard(session.id)

@@ -86,7 +86,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0005"
+HEAD = "0006"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
@@ -276,4 +276,11 @@ model_limits = Table(
     Column("key", Plain, primary_key=True),
     Column("name", Plain, primary_key=True),
     moment("until", nullable=False),
+)
+
+ended_sessions = Table(
+    "ended_sessions",
+    metadata,
+    Column("id", Plain, primary_key=True),
+    moment("expires", nullable=False),
 )

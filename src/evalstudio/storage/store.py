@@ -13,6 +13,7 @@ from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
 from . import attempts, comparing, definitions, lists, model_limits, queue, run_controls
+from . import ended_sessions as logouts
 from . import evaluations as recorded
 from . import events as event_log
 from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
@@ -248,6 +249,8 @@ class SqlStore:
             if not await signal.wait(known, max(0.0, deadline - clock())):
                 return False
 
+    end_session = _writing(logouts.end_session)
+    read_ended_sessions = _reading(logouts.read_ended_sessions)
     evaluation = _reading(recorded.get_evaluation)
     evaluations = _reading(recorded.list_evaluations)
     feedback = _reading(recorded.list_feedback)

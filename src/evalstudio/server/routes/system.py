@@ -96,7 +96,7 @@ async def log_in(access: AccessDep, body: Credentials, request: Request, respons
 @router.delete("/session", operation_id="logOut", status_code=204)
 async def log_out(access: AccessDep, request: Request, response: Response) -> None:
     """End the session: its cookie is worth nothing from then on, wherever a copy of it is."""
-    access.log_out(request.cookies.get(COOKIE))
+    await access.log_out(request.cookies.get(COOKIE))
     secure = request.url.scheme == "https"
     response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=secure)
 
