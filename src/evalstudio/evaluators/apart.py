@@ -23,7 +23,11 @@ def may_take_long(entry: Entry, facts: TurnFacts) -> bool:
     if not entry.builtin:
         return False
     work = entry.definition.work
-    return (facts.size() if work is None else work(entry.config, facts)) > WORK_IN_PLACE
+    try:
+        return (facts.size() if work is None else work(entry.config, facts)) > WORK_IN_PLACE
+    except Exception:
+        # What it cannot even estimate it will report itself.
+        return True
 
 
 async def run_apart(entry: Entry, facts: TurnFacts, clock: Clock) -> Any:

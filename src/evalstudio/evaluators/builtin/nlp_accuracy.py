@@ -78,9 +78,13 @@ async def _similarity(ctx: EvaluatorContext[NlpAccuracy], texts: list[str]) -> f
     if embedder is None:
         raise NotAvailable("no embedding model is configured")
     vectors = await embedder.embed(texts, model=named)
-    if len(vectors) != 2:
-        raise ValueError(f"the embedding model gave {len(vectors)} vectors for 2 texts")
-    return cosine(*vectors)
+    try:
+        read = [list(map(float, vector)) for vector in vectors]
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("the embedding model gave something else than vectors of numbers") from None
+    if len(read) != 2:
+        raise ValueError(f"the embedding model gave {len(read)} vectors for 2 texts")
+    return cosine(*read)
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
