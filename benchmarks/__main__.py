@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import conversations, executions, scoring, server, startup, turns
+from . import comparing, conversations, executions, scoring, server, startup, turns
 from .measuring import BenchmarkLine
 
 BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
@@ -17,6 +17,7 @@ BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
     "scoring": scoring.measure,
     "conversations": conversations.measure,
     "executions": executions.measure,
+    "comparing": comparing.measure,
     "server": server.measure,
 }
 

@@ -122,7 +122,7 @@ def _runs(side: SideRuns | None) -> str:
         return "-"
     scored = side.passed + side.failed
     errors = f", {side.errored} errored" if side.errored else ""
-    return (f"{side.passed} of {scored}" if scored else "none scored") + errors
+    return (f"{side.passed}/{scored}" if scored else "none scored") + errors
 
 
 def _why(subject: ComparedSubject) -> str:
