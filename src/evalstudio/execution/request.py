@@ -26,6 +26,10 @@ MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
 
 
+class NothingFailed(InvalidInput):
+    """What was asked for again has passed already."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
     """What to run: scenarios against connectors, so many times."""
@@ -78,7 +82,7 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
         ]
     )
     if not subjects:
-        raise InvalidInput(
+        raise NothingFailed(
             f'nothing failed or errored in the last execution of "{name}"; nothing to run again'
         )
     return replace(request, only_subjects=subjects)
