@@ -154,6 +154,13 @@ class TestPointingOutDifferences:
         (folder / "evals.json").unlink()
         assert "evals.json (is gone)" in self.run(typed).err
 
+    def test_not_of_what_was_imported_from_lines(self, typed: Typed, folder: Path) -> None:
+        typed("apply", "evals.json")
+        (folder / "lines.jsonl").write_text(json.dumps(scripted("greets", "from a line")))
+        typed("scenario", "import", "lines.jsonl")
+        typed("scenario", "update", "greets", "--say", "hello")
+        assert "lines.jsonl" not in self.run(typed).err
+
     def test_a_damaged_record_is_as_good_as_none(self, typed: Typed, folder: Path) -> None:
         typed("apply", "evals.json")
         (folder / "data" / ".applied.json").write_text('{"scenario/greets": 3, "x": ')

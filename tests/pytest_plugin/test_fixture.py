@@ -60,6 +60,8 @@ def test_an_evaluator_in_the_test(evalstudio):
 def test_wrong_input(evalstudio):
     with pytest.raises(ValueError, match="no case is called"):
         evalstudio.run(SCENARIO, echo, case="nobody")
+    with pytest.raises(ValueError, match="empty table"):
+        evalstudio.run(SCENARIO, echo, cases=[])
     with pytest.raises(ValueError, match="there is no connector called"):
         evalstudio.run(SCENARIO, "nobody")
     with pytest.raises(ValueError, match="evaluators"):

@@ -153,7 +153,7 @@ class DefinitionService:
             review(changes)
         if changes and not dry_run:
             await self._store.apply(writes_of(state, changes, self._context.box))
-        if not dry_run:
+        if not dry_run and not self._from_api:
             state = await load_project_state(self._store)
             await asyncio.to_thread(remember, self._workspace.folder, documents, state)
         return changes

@@ -17,7 +17,7 @@ import orjson
 
 from ..base.files import open_regular
 from ..base.problems import InvalidInput
-from .changes import DefinitionKey, ProjectState, change_of, read_files
+from .changes import SUFFIXES, DefinitionKey, ProjectState, change_of, read_files
 from .documents import Document
 from .secrets import SecretBox
 
@@ -34,6 +34,9 @@ def remember(folder: Path, documents: Iterable[Document], state: ProjectState) -
         if document.located is None or entity is None:
             continue
         path = Path(document.located.path).resolve()
+        if path.suffix.lower() not in SUFFIXES:
+            # Imported from lines of JSON, which apply does not read.
+            continue
         digest = hashes[path] if path in hashes else hashes.setdefault(path, _digest(path))
         if digest is not None:
             record[_name(document.key)] = {

@@ -144,6 +144,8 @@ class ScenarioRunner:
 
         if case is not None and cases is not None:
             raise InvalidInput("case and cases exclude each other")
+        if cases is not None and not cases:
+            raise InvalidInput("cases is an empty table; nothing would be run")
         if cases is not None:
             rows = cases if isinstance(cases, str) else [_read(Case, one, "case") for one in cases]
             return scenario.model_copy(update={"cases": rows})
