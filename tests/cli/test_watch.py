@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.cli.watch import own_arguments
+from evalstudio.cli.watch import Watch, own_arguments
 
 _PATIENCE_SECONDS = 60.0
 
@@ -162,3 +162,84 @@ def test_the_agents_own_folder_may_be_watched_too(watching: Callable[..., Watchi
 def test_the_command_that_is_run_again_does_not_watch() -> None:
     typed = ["eval", "run", "--watch", "-f", "a", "--watch-also", "src", "--watch-also=lib", "--only", "x"]
     assert own_arguments(typed) == ["eval", "run", "-f", "a", "--only", "x"]
+
+
+def definitions(folder: Path) -> None:
+    """Two evals: one with a plugin's evaluator and cases in a file, one with a function of a module."""
+    texts = {
+        "personas.yaml": "personas: [{name: Ann}]",
+        "connectors.yaml": (
+            "connectors:\n"
+            "  - {name: web, type: http, baseUrl: 'http://127.0.0.1:1'}\n"
+            "  - {name: function, type: python, config: {function: 'shop.agent:reply'}}\n"
+        ),
+        "scenarios.yaml": (
+            "scenarios:\n"
+            "  - {name: days, script: ['{{day}}'], cases: days.csv, evaluators: [{type: greets-first}]}\n"
+            "  - {name: hours, script: [hi], personas: [Ann], evaluators: [{type: json-schema}]}\n"
+        ),
+        "evals.yaml": (
+            "evals:\n"
+            "  - {name: on days, scenarios: [days], connectors: [web]}\n"
+            "  - {name: on hours, scenarios: [hours], connectors: [function]}\n"
+        ),
+    }
+    (folder / "defined").mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / "defined" / name).write_text(text)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    config = {"plugins": ["./greeting.py"], "pythonModules": ["shop.agent"]}
+    (tmp_path / "evalstudio.config.json").write_text(json.dumps(config))
+    (tmp_path / "shop").mkdir()
+    for name in ("greeting.py", "shop/agent.py", "days.csv"):
+        (tmp_path / name).touch()
+    definitions(tmp_path)
+    paths = [tmp_path / "defined"], tmp_path / "evalstudio.config.json", [tmp_path / "src"]
+    return Watch(*paths, "eval")
+
+
+@pytest.mark.parametrize(
+    ("saved", "touched"),
+    [
+        ("days.csv", {"on days"}),
+        ("greeting.py", {"on days"}),
+        ("shop/agent.py", {"on hours"}),
+        ("evalstudio.config.json", None),
+        ("src/anything.py", None),
+        ("defined/evals.yaml", set[str]()),
+    ],
+)
+def test_code_and_cases_touch_what_uses_them(
+    watch: Watch, tmp_path: Path, saved: str, touched: set[str] | None
+) -> None:
+    before = watch.read()
+    assert watch.touched({(tmp_path / saved).resolve()}, before, watch.read()) == touched
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "touched"),
+    [
+        ("personas.yaml", "name: Ann", "name: Ann, wants: more", {"on hours"}),
+        ("connectors.yaml", "127.0.0.1:1", "127.0.0.1:2", {"on days"}),
+        ("scenarios.yaml", "[hi]", "[ho]", {"on hours"}),
+        ("evals.yaml", "name: on days", "name: by day", {"by day"}),
+        ("evals.yaml", "evals:", "# a word\nevals:", set[str]()),
+        ("connectors.yaml", "  - {name: web, type: http, baseUrl: 'http://127.0.0.1:1'}\n", "", {"on days"}),
+    ],
+)
+def test_a_definition_touches_the_evals_that_use_it(
+    watch: Watch, tmp_path: Path, file: str, old: str, new: str, touched: set[str]
+) -> None:
+    before, path = watch.read(), tmp_path / "defined" / file
+    path.write_text(path.read_text().replace(old, new))
+    assert watch.touched({path.resolve()}, before, watch.read()) == touched
+
+
+def test_a_file_that_is_half_written_is_a_problem_and_no_end(watch: Watch, tmp_path: Path) -> None:
+    (tmp_path / "defined" / "evals.yaml").write_text("evals: [{name: half")
+    assert "evals.yaml" in (watch.read().problem or "")
+    (tmp_path / "defined" / "evals.yaml").write_bytes(b"\xff\xfe\x00")
+    assert "evals.yaml" in (watch.read().problem or "")

@@ -60,10 +60,10 @@ def watch_files(
 
     if server is not None or "--json" in sys.argv:
         raise InvalidInput("--watch is for a person at a terminal, with files here: no --server, no --json")
-    watch = _Watch(files, config, also, kind)
-    with _stopping():
+    rounds = _Rounds()
+    with rounds.stoppable():
         try:
-            watch.run_for_ever()
+            Watch(files, config, also, kind).run_for_ever(rounds)
         except _Stopped:
             warn("Stopped watching.")
     return EXIT_STOPPED
@@ -73,23 +73,54 @@ class _Stopped(BaseException):
     """Somebody wants the watch to end."""
 
 
-@contextmanager
-def _stopping() -> Generator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP raise; what was set before is put back."""
+class _Rounds:
+    """Runs the command again and again, and passes on to it what asks to stop.
 
-    def stop(number: int, frame: object) -> None:
-        raise _Stopped(number)
+    It has a process group of its own, so that Ctrl-C reaches it once, through us: a second one would end it
+    before it has stored anything.
+    """
 
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[Any] | None = None
+        self._running = self._stopped = False
+        self._unsent = 0
+
+    @contextmanager
+    def stoppable(self) -> Generator[None]:
+        """Ctrl-C, SIGTERM and SIGHUP stop the watch; what was set before is put back."""
+        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        before = {number: signal.signal(number, self._stop) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._stopped = True
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+        elif self._running:
+            # It is being started; whoever starts it sends this on.
+            self._unsent += 1
+        else:
+            raise _Stopped
+
+    def run(self, arguments: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "evalstudio", *arguments]
+        own_group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
+        self._running = True
+        with subprocess.Popen(command, **own_group) as process:
+            self._process = process
+            for _ in range(self._unsent):
+                process.send_signal(signal.SIGINT)
+            process.wait()
+        self._process, self._running, self._unsent = None, False, 0
+        if self._stopped:
+            raise _Stopped
 
 
-class _Watch:
+class Watch:
     """The files of one command, and what each of them touches."""
 
     def __init__(
@@ -102,14 +133,14 @@ class _Watch:
         self._config = config or find_config(Path.cwd())
         self._folder = self._config.resolve().parent if self._config else Path.cwd()
 
-    def run_for_ever(self) -> None:
-        known = self._read()
+    def run_for_ever(self, rounds: _Rounds) -> None:
+        known = self.read()
         marks = self._marks()
-        self._run(None, known)
+        self._run(rounds, None, known)
         while True:
             after = self._settled(marks)
             changed = {path for path in marks.keys() | after.keys() if marks.get(path) != after.get(path)}
-            before, known = known, self._read()
+            before, known = known, self.read()
             # Files of cases that are named for the first time have not changed.
             marks = self._marks() | after
             saved = listed([near(str(path)) for path in sorted(changed)])
@@ -118,14 +149,14 @@ class _Watch:
                 # What worked last is what the next save is compared with.
                 known = before
                 continue
-            touched = self._touched(changed, before, known)
+            touched = self.touched(changed, before, known)
             if touched is not None and not touched:
                 warn(f"{saved} saved; nothing that runs was touched.")
             else:
                 warn(
                     f"{saved} saved; running {'everything' if touched is None else listed(sorted(touched))}."
                 )
-                self._run(touched, known)
+                self._run(rounds, touched, known)
 
     def _settled(self, marks: Mapping[Path, Mark]) -> dict[Path, Mark]:
         """The files once they have changed and stay as they are: a save may take several steps."""
@@ -194,7 +225,7 @@ class _Watch:
             name: _module_paths(self._folder, name) for name in (settings.python_modules if settings else ())
         }
 
-    def _read(self) -> Definitions:
+    def read(self) -> Definitions:
         """What the files define now. A file that is half written is a problem to be told, not the end."""
         from ..base.problems import InvalidInput
         from ..project.changes import read_files
@@ -208,7 +239,7 @@ class _Watch:
         self._bodies = {document.key: document.body for document in documents}
         return Definitions(self._bodies, {document.key: document.name for document in documents})
 
-    def _touched(self, changed: set[Path], before: Definitions, now: Definitions) -> set[str] | None:
+    def touched(self, changed: set[Path], before: Definitions, now: Definitions) -> set[str] | None:
         """The names of what has to run again; none means everything."""
         if not self._files:
             return None
@@ -232,12 +263,12 @@ class _Watch:
             return _any_in(changed, self._modules().get(module, []))
         return _any_in(changed, self._plugins()) and not _is_built_in(key, body)
 
-    def _run(self, touched: set[str] | None, now: Definitions) -> None:
+    def _run(self, rounds: _Rounds, touched: set[str] | None, now: Definitions) -> None:
         if now.problem is not None:
             warn(f"{now.problem}\nWaiting for the next save.")
             return
         names = [part for name in sorted(touched or ()) for part in ("--touched", name)]
-        _run_command([*own_arguments(sys.argv[1:]), *names])
+        rounds.run([*own_arguments(sys.argv[1:]), *names])
         warn("Watching; Ctrl-C ends it.")
 
 
@@ -253,23 +284,6 @@ def own_arguments(arguments: Sequence[str]) -> list[str]:
         else:
             kept.append(argument)
     return kept
-
-
-def _run_command(arguments: Sequence[str]) -> None:
-    """The command in a process and a group of its own: what asks to stop reaches it once, through us."""
-    command = [sys.executable, "-m", "evalstudio", *arguments]
-    own_group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
-    with subprocess.Popen(command, **own_group) as process:
-        stopped: _Stopped | None = None
-        while True:
-            try:
-                process.wait()
-                break
-            except _Stopped as stop:
-                stopped = stop
-                process.send_signal(signal.SIGINT)
-        if stopped is not None:
-            raise stopped
 
 
 def _module_paths(folder: Path, name: str) -> list[Path]:

@@ -92,14 +92,12 @@ def _evalstudio(request: pytest.FixtureRequest) -> ScenarioRunner:  # pyright: i
     return ScenarioRunner(request.node)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, Any, pytest.TestReport]:
-    report: pytest.TestReport = yield
+# The older form of a wrapper: whoever has an old pytest must not lose it to a plugin that is not used.
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    outcome = yield
     if runs := item.stash.get(RUNS, None):
         from .storing import attach
 
-        attach(runs, report, item.config)
+        attach(runs, outcome.get_result(), item.config)
         item.stash[RUNS] = []
-    return report
