@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -14,7 +14,20 @@ import typer
 from ..base.signals import INTERRUPTED, stop_on_signals
 from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
 from .output import open_console, plain, print_json, warn
-from .project import LocalProject, Project, RemoteProject, project_at, run_async
+from .project import LocalProject, Project, RemoteProject, run_async
+from .run_files import (
+    FilesOption,
+    Ran,
+    Selection,
+    TagOption,
+    TouchedOption,
+    WatchAlsoOption,
+    WatchOption,
+    chosen_evals,
+    opened,
+    run_each,
+    warn_of_changed_files,
+)
 
 if TYPE_CHECKING:
     from ..execution.processor import Follow
@@ -28,7 +41,13 @@ _LAST_ANSWER_SECONDS = 15.0
 
 
 def eval_run(
-    name: Annotated[str | None, typer.Argument(help="The eval; not needed where there is only one.")] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Argument(help="Evals, by name or pattern; not needed where there is only one."),
+    ] = None,
+    file: FilesOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Every eval.")] = False,
+    tag: TagOption = None,
     repeat: Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of the eval's own.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")] = None,
     connector: Annotated[
@@ -45,11 +64,17 @@ def eval_run(
     record: Annotated[Path | None, typer.Option(help="Record what models and agents answer here.")] = None,
     replay: Annotated[Path | None, typer.Option(help="Answer from this recording; a miss fails.")] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")] = False,
+    watch: WatchOption = False,
+    watch_also: WatchAlsoOption = None,
+    touched: TouchedOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     server: ServerOption = None,
 ) -> None:
-    """Run an eval. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted)."""
+    """Run evals. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted).
+
+    Of several evals the exit code is that of the worst: 1 before 3 before 0.
+    """
     from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
 
@@ -58,26 +83,38 @@ def eval_run(
     if record and replay:
         raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
-    part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
+    part = Part(None, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
     if server is not None and (record or replay or cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
+    names, files = tuple(name or ()), tuple(file or ())
+    selection = Selection(names, every, tuple(tag or ()), files, tuple(touched) if touched else None)
+    if watch:
+        from .watch import watch_files
+
+        raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
 
     async def work() -> int:
         from ..base.outages import riding_out
 
         options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
+
+        async def run_part(part: Part) -> Ran:
+            execution = await _start(project, part, stop)
+            if execution is None:
+                return INTERRUPTED, None
+            done = await follow(project, execution, stop, concurrency, quiet=as_json)
+            fails = agent_errors == "fail"
+            stopped = stop.is_set()
+            code = await report(project, done, agent_errors_fail=fails, as_json=as_json, stopped=stopped)
+            return code, done
+
         with stop_on_signals(stop.set):
-            async with project_at(config, server, options) as project:
+            async with opened(files, config, server, options) as (project, documents):
                 # A database or a server that is away for a while does not end a long command.
                 with riding_out():
-                    execution = await _start(project, part, stop)
-                    if execution is None:
-                        return INTERRUPTED
-                    done = await follow(project, execution, stop, concurrency, quiet=as_json)
-                fails = agent_errors == "fail"
-                return await report(
-                    project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
-                )
+                    chosen = await chosen_evals(project, selection, documents, part.only)
+                    parts = [replace(part, name=one, only=scenarios) for one, scenarios in chosen]
+                    return await run_each(parts, run_part, as_json=as_json)
 
     if code := run_async(work()):
         raise typer.Exit(code)
@@ -117,8 +154,6 @@ async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution
 
 
 async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
-    from dataclasses import replace
-
     from ..execution.request import only_failed, request_for, start_execution
 
     workspace = project.workspace
@@ -128,6 +163,7 @@ async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awai
     )
     if part.last_failed:
         request = await only_failed(workspace.store, request)
+    await warn_of_changed_files(project, request)
     return partial(start_execution, workspace, replace(request, labels=dict(part.labels)))
 
 

@@ -6,7 +6,8 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -38,10 +39,29 @@ def reserve_stdout_for_json() -> None:
     _json_output = reserved_stdout()
 
 
+_collected: list[Any] | None = None
+
+
+@contextmanager
+def collected_json() -> Generator[None]:
+    """What is printed as JSON inside becomes one list, so that stdout stays one document."""
+    global _collected
+    _collected = values = []
+    try:
+        yield
+    finally:
+        _collected = None
+        if values:
+            print_json(values)
+
+
 def print_json(value: Any) -> None:
     """JSON as it is: never wrapped, never coloured."""
     import orjson
 
+    if _collected is not None:
+        _collected.append(value)
+        return
     text = escaped_json(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
     if _json_output is None:
         typer.echo(text)

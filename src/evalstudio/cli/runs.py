@@ -11,12 +11,13 @@ import typer
 from .options import ConcurrencyOption, JsonOption, YesOption
 from .output import fail, plain, print_json, print_result, print_table, say, warn
 from .project import Project, confirm, on_project
+from .scenario_run import run_scenarios
 
 if TYPE_CHECKING:
     from ..project.entities import Execution, RunSummary
     from ..storage.contract import Page, Records
 
-app = typer.Typer(no_args_is_help=True, help="Runs: what was said and how it was judged.")
+app = typer.Typer(no_args_is_help=True, invoke_without_command=True, callback=run_scenarios)
 
 _STATUSES = ("queued", "running", "completed", "error", "cancelled")
 _OUTCOMES = ("pass", "fail", "error", "unasserted")

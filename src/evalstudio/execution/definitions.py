@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_snake
 from ..base.located import Located
 from ..base.problems import InvalidInput, Problem, suggestion
 from ..plugins import create_registry
+from ..project.applied import remember
 from ..project.changes import (
     DefinitionChange,
     DefinitionContext,
@@ -152,6 +153,9 @@ class DefinitionService:
             review(changes)
         if changes and not dry_run:
             await self._store.apply(writes_of(state, changes, self._context.box))
+        if not dry_run and not self._from_api:
+            state = await load_project_state(self._store)
+            await asyncio.to_thread(remember, self._workspace.folder, documents, state)
         return changes
 
     async def _changes(

@@ -29,6 +29,10 @@ MOST_RUNS = 1_000_000
 YIELD_EVERY = 1_000
 
 
+class NothingFailed(InvalidInput):
+    """What was asked for again has passed already."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
     """What to run: scenarios against connectors, so many times."""
@@ -93,7 +97,7 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
         ]
     )
     if not subjects:
-        raise InvalidInput(
+        raise NothingFailed(
             f'nothing failed or errored in the last execution of "{name}"; nothing to run again'
         )
     return replace(request, only_subjects=subjects)
@@ -151,7 +155,7 @@ async def start_execution(
 ) -> Execution:
     """Check every run of a request and queue them."""
     runs: list[NewRun] = []
-    async for run in _runs(workspace, request):
+    async for run in checked_runs(workspace, request):
         runs.append(run)
         if len(runs) % YIELD_EVERY == 0:
             # A server has other requests to answer while it multiplies out a large eval.
@@ -179,7 +183,8 @@ async def _with_automatic(labels: dict[str, Any], folder: Path) -> dict[str, Any
     return {**await asyncio.to_thread(automatic_labels, folder), **labels}
 
 
-async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+async def checked_runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+    """The runs of a request; what cannot be run is raised."""
     configs: dict[str, Any] = {}
     for connector in request.connectors:
         check_stored(connector)

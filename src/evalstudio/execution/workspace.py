@@ -129,22 +129,26 @@ async def open_workspace(
     address_check: AddressCheck | None = None,
     tolerant: bool = False,
     lazy: bool = False,
+    store: SqlStore | None = None,
+    plugins: LazyPlugins | None = None,
 ) -> AsyncGenerator[Workspace]:
     """Open a project: that of the config file given, else of the nearest one, else this folder as it is.
 
     ``tolerant`` opens it even if a plugin cannot be loaded; ``plugin_problems`` then says why. ``lazy`` loads
-    the plugins only when they are needed.
+    the plugins only when they are needed. A ``store`` or ``plugins`` that are given stay open afterwards.
     """
     path = config_path or find_config(Path.cwd())
     config = read_config(path) if path else ProjectConfig()
     folder = path.resolve().parent if path else Path.cwd()
-    plugins = LazyPlugins(path, tolerant=tolerant)
+    own_plugins = LazyPlugins(path, tolerant=tolerant)
+    plugins = plugins or own_plugins
     if not lazy:
         _ = plugins.registry
     async with AsyncExitStack() as stack:
         stack.enter_context(routed_output())
-        store = await open_store(config.storage, folder)
-        stack.push_async_callback(store.close)
+        if store is None:
+            store = await open_store(config.storage, folder)
+            stack.push_async_callback(store.close)
         cassette = _cassette(options, stack)
         llm: Llm | None = None
         if config.llm_settings is not None:
@@ -153,7 +157,7 @@ async def open_workspace(
             llm = await stack.enter_async_context(model)
         http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(http.close)
-        stack.push_async_callback(plugins.close)
+        stack.push_async_callback(own_plugins.close)
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
         secrets = environment_secrets() | _model_keys(config)

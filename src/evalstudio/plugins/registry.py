@@ -67,6 +67,15 @@ class PluginRegistry:
         named = [replace(definition, plugin=name) for definition in definitions]
         self.plugins.append(LoadedPlugin(name, path, *self._add(named, name)))
 
+    def extended(self, definitions: Iterable[Definition]) -> PluginRegistry:
+        """Another registry with these before what is here: for definitions that live in a piece of code."""
+        registry = PluginRegistry()
+        registry._add(definitions, None)
+        registry._evaluators = self._evaluators | registry._evaluators
+        registry._connectors = self._connectors | registry._connectors
+        registry.plugins = list(self.plugins)
+        return registry
+
     def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
         evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
         connectors: dict[str, tuple[ConnectorDefinition, str]] = {}

@@ -40,6 +40,7 @@ from .secrets import check_references as check_own_variables
 from .validation import check_connector, check_scenario
 
 Sign = Literal["+", "~", "-"]
+DefinitionKey = tuple[DefinitionKind, str]
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -222,6 +223,18 @@ def _settled(
         document = replace(document, body=restored(document.body, known.body if known else None))
     problems += map(document.placed, wrong)
     return document
+
+
+def change_of(
+    project_state: ProjectState, document: Document, box: SecretBox | None
+) -> DefinitionChange | None:
+    """What applying one document would change, without a look at what is registered here."""
+    spelling = {key: one.name for key, one in project_state.documents.items()}
+    settled = _settled(
+        project_state, spelled_as_defined(document, spelling), set(), problems := ProblemList()
+    )
+    problems.check()
+    return _change(project_state, settled, box)
 
 
 def _foreign_references(

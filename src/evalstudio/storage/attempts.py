@@ -54,7 +54,7 @@ def append_turn(unit: Transaction, lease: Lease, turn: Turn) -> None:
         raise LeaseLost(lease.run_id, _why(row, lease))
     if unit.again and _has_turn(unit, lease, turn.number):
         return
-    _add_turn(unit, row.execution_id, lease, turn)
+    add_turn(unit, row.execution_id, lease, turn)
 
 
 def finish(unit: Transaction, lease: Lease, ending: RunEnding) -> None:
@@ -89,7 +89,7 @@ def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = F
     if ended is None:
         return False
     if ending.last_turn is not None:
-        _add_turn(unit, ended.execution_id, lease, ending.last_turn)
+        add_turn(unit, ended.execution_id, lease, ending.last_turn)
     _add_output(unit, ended.execution_id, lease, ending)
     return True
 
@@ -118,7 +118,7 @@ def _add_output(unit: Transaction, execution_id: str, lease: Lease, ending: RunE
     )
 
 
-def _add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) -> None:
+def add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) -> None:
     key: dict[str, Any] = {"run_id": lease.run_id, "attempt": lease.attempt, "turn": turn.number}
     unit.add(turns, key | {"body": turn.to_json()})
     for position, message in enumerate(turn.all_messages):

@@ -165,6 +165,15 @@ class RunEnding:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run that was held outside the queue, with its turns and how it ended."""
+
+    run: NewRun
+    turns: Sequence[Turn]
+    ending: RunEnding
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened. Ids grow in the order in which changes became visible."""
 

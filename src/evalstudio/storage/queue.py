@@ -43,29 +43,29 @@ def enqueue(
 ) -> Execution:
     """An execution with its runs, whole or not at all. ``environment`` is what it runs with."""
     if (target := known_target(unit, once)) is not None:
-        return _execution(unit, target)
+        return stored_execution(unit, target)
     if unit.again and unit.has(executions, execution.id):
-        return _execution(unit, execution.id)
+        return stored_execution(unit, execution.id)
     moment = now_ms()
-    row = _execution_row(execution, len(new), moment)
+    row = execution_row(execution, len(new), moment)
     row["environment"] = environment.hash if environment else None
     unit.connection.execute(insert(executions), row)
     used = {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s}
     keep(unit, used if environment is None else used | {environment.hash: environment})
     for run in new:
-        unit.add(runs, _run_row(run, execution, moment))
+        unit.add(runs, run_row(run, execution, moment))
     remember(unit, once, execution.id)
     unit.add_event(f"execution.{'queued' if new else 'completed'}", execution.id, body={"total": len(new)})
     unit.new_work = bool(new)
-    return _execution(unit, execution.id)
+    return stored_execution(unit, execution.id)
 
 
-def _execution(unit: Transaction, execution_id: str) -> Execution:
+def stored_execution(unit: Transaction, execution_id: str) -> Execution:
     query = select(executions).where(executions.c.id == execution_id)
     return execution_of(unit.connection.execute(query).one())
 
 
-def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, Any]:
+def execution_row(execution: Execution, total: int, moment: int) -> dict[str, Any]:
     return dict.fromkeys(COUNTED, 0) | {
         "id": execution.id,
         "eval_id": execution.eval_id,
@@ -86,7 +86,7 @@ def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, A
     }
 
 
-def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
+def run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
     case_name = str(run.case["name"]) if run.case and run.case.get("name") else None
     return {
         "id": run.id,

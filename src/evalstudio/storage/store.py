@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
-from . import attempts, comparing, definitions, lists, model_limits, queue, run_controls
+from . import attempts, comparing, definitions, lists, model_limits, queue, recording, run_controls
 from . import ended_sessions as logouts
 from . import evaluations as recorded
 from . import events as event_log
@@ -112,6 +112,7 @@ class SqlStore:
         return await self.database.read(lambda unit: definitions.find(unit, kind, name))
 
     enqueue = _writing(queue.enqueue)
+    record = _writing(recording.record)
     heartbeat = _writing(queue.heartbeat)
     workers = _reading(queue.workers)
     append_turn = _writing(attempts.append_turn)
