@@ -10,9 +10,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import typer
 
+from .exit_codes import OUT_OF_REACH, WRONG_INPUT
 from .output import PlainFormatter, warn
-
-_OUT_OF_REACH = 4
 
 
 def main() -> None:
@@ -43,7 +42,7 @@ def main() -> None:
             warn(traceback.format_exc().rstrip())
             sys.exit(1)
         warn(f"Error: {error}")
-        sys.exit(_OUT_OF_REACH if _is_out_of_reach(error) else 2)
+        sys.exit(OUT_OF_REACH if _is_out_of_reach(error) else WRONG_INPUT)
 
 
 def _is_out_of_reach(error: Exception) -> bool:

@@ -15,6 +15,7 @@ from . import (
     files,
     new_project,
     personas,
+    report,
     runs,
     scenarios,
     score,
@@ -43,6 +44,7 @@ app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
+app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
 app.command("trust")(trusting.trust)

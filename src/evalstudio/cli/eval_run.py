@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
+from .exit_codes import STOPPED, UNDECIDED, code_of
+from .options import (
+    ConcurrencyOption,
+    ConfigOption,
+    JsonOption,
+    ReportOption,
+    RequireOption,
+    ServerOption,
+)
 from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, project_at, run_async
 
 if TYPE_CHECKING:
+    from ..execution.conclusion import Conclusion
     from ..execution.processor import Follow
     from ..project.documents import DefinitionKind
-    from ..project.entities import Counts, Execution, StoredEval
+    from ..project.entities import Execution, StoredEval
+    from ..project.requirements import Budget, Requirement
     from ..storage.contract import Records
+    from .report_files import ReportTarget
 
-EXIT_FAILED, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 3, 130
 # How long a stopped command waits for the answer that says whether the execution was started.
 _LAST_ANSWER_SECONDS = 15.0
 
@@ -41,6 +51,11 @@ def eval_run(
         str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
     ] = "error",
     label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
+    require: RequireOption = None,
+    max_cost: Annotated[float | None, typer.Option(help="End it when this many US dollars are used.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="End it when this many tokens are used.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="End it after so many seconds.")] = None,
+    report: ReportOption = None,
     record: Annotated[Path | None, typer.Option(help="Record what models and agents answer here.")] = None,
     replay: Annotated[Path | None, typer.Option(help="Answer from this recording; a miss fails.")] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")] = False,
@@ -48,16 +63,31 @@ def eval_run(
     as_json: JsonOption = False,
     server: ServerOption = None,
 ) -> None:
-    """Run an eval. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted)."""
+    """Run an eval. Exit code: 0 met, 1 missed, 2 wrong input, 3 not decided (errors, nothing asserted)."""
     from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
+    from ..project.requirements import read_budget, read_requirements
+    from .report_files import in_github, report_targets
 
     if agent_errors not in ("error", "fail"):
         raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
     if record and replay:
         raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
-    part = Part(name, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
+    budget = read_budget(max_cost, max_tokens, max_time)
+    targets = [*report_targets(report or (), as_json=as_json), *in_github()]
+    part = Part(
+        name,
+        tuple(only or ()),
+        tuple(connector or ()),
+        repeat,
+        last_failed,
+        labels,
+        tuple(read_requirements(require or ())),
+        budget,
+    )
+    if server is not None and (part.requirements or budget):
+        raise InvalidInput("--require and budgets are the eval's own with --server; keep them in the eval")
     if server is not None and (record or replay or cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
@@ -71,11 +101,16 @@ def eval_run(
             with stop_on_signals(stop), riding_out():
                 execution = await _start(project, part, stop)
                 if execution is None:
-                    return EXIT_INTERRUPTED
+                    return STOPPED
                 done = await follow(project, execution, stop, concurrency, quiet=as_json)
             fails = agent_errors == "fail"
-            return await report(
-                project, done, agent_errors_fail=fails, as_json=as_json, stopped=stop.is_set()
+            return await conclude_and_print(
+                project,
+                done,
+                agent_errors_fail=fails,
+                as_json=as_json,
+                stopped=stop.is_set(),
+                reports=targets,
             )
 
     if code := run_async(work()):
@@ -92,6 +127,8 @@ class Part:
     repeat: int | None
     last_failed: bool
     labels: dict[str, str]
+    requirements: tuple[Requirement, ...] = ()
+    budget: Budget | None = None
 
 
 async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
@@ -127,7 +164,13 @@ async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awai
     )
     if part.last_failed:
         request = await only_failed(workspace.store, request)
-    return partial(start_execution, workspace, replace(request, labels=dict(part.labels)))
+    request = replace(
+        request,
+        labels=dict(part.labels),
+        requirements=[*request.requirements, *part.requirements],
+        budget=part.budget or request.budget,
+    )
+    return partial(start_execution, workspace, request)
 
 
 async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
@@ -176,54 +219,68 @@ async def find_eval(records: Records, name: str | None) -> StoredEval:
     raise InvalidInput(Problem(f'there is no eval called "{name}"', hint=suggestion(name, names)))
 
 
-async def report(
+async def conclude_and_print(
     project: Project,
     execution: Execution,
     *,
     agent_errors_fail: bool = False,
     as_json: bool = False,
     stopped: bool = False,
+    reports: Sequence[ReportTarget] = (),
 ) -> int:
-    """Print what an execution came to and say the exit code."""
-    from ..execution.processor import all_runs
-    from ..reporting.statistics import group_of, summarize
-    from ..storage.contract import Filters
+    """Print what an execution came to, write its reports and say the exit code."""
+    from ..execution.conclusion import conclude
+    from .report_files import write_all
 
-    runs = [run async for run in all_runs(project.records, Filters(execution_id=execution.id))]
-    runs.reverse()
-    summary = summarize(map(group_of, runs), agent_errors_fail=agent_errors_fail)
-    if as_json:
-        numbers = summary.model_dump(mode="json", by_alias=True)
-        print_json({"execution": plain(execution), "summary": numbers, "runs": [plain(run) for run in runs]})
-    else:
-        from .run_display import print_runs, print_summary
-
-        print_runs(runs)
-        print_summary(execution, summary)
+    done = await conclude(
+        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports)
+    )
+    await _print(project.records, execution, done, as_json=as_json)
+    await write_all(done.source, reports)
     cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
     missed = cassette.misses if cassette is not None else []
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
         warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
     if stopped and execution.status not in ("completed", "cancelled"):
-        left = execution.counts.queued + execution.counts.running
-        if isinstance(project, LocalProject):
-            advice = "they stay queued. Go on with: evalstudio worker --until-done"
-        else:
-            advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
-        warn(f"Stopped with {left} runs left; {advice}")
-        return EXIT_INTERRUPTED
-    if summary.counts.unasserted == summary.counts.total:
+        _tell_stopped(project, execution)
+        return STOPPED
+    counts = done.summary.counts
+    if not execution.requirements and counts.unasserted == counts.total:
         warn("Not decided: nothing was asserted. Metrics only measure; add an evaluator that can fail.")
-    return exit_code(summary.counts) or (EXIT_UNDECIDED if missed else 0)
+    return code_of(done.standing) or (UNDECIDED if missed else 0)
 
 
-def exit_code(counts: Counts) -> Literal[0, 1, 3]:
-    """Met, missed, or not decided: something errored, was not run, or nothing was asserted."""
-    if counts.failed:
-        return EXIT_FAILED
-    decided = counts.passed > 0 and counts.passed + counts.unasserted == counts.total
-    return 0 if decided else EXIT_UNDECIDED
+async def _print(records: Records, execution: Execution, done: Conclusion, *, as_json: bool) -> None:
+    from ..execution.processor import all_runs
+    from ..storage.contract import Filters
+    from .run_display import print_requirements, print_runs, print_summary
+
+    runs = [run async for run in all_runs(records, Filters(execution_id=execution.id))]
+    runs.reverse()
+    if not as_json:
+        print_runs(runs)
+        print_summary(execution, done.summary)
+        print_requirements(done.requirements, done.source.head.notes)
+        return
+    print_json(
+        {
+            "execution": plain(execution),
+            "summary": done.summary.model_dump(mode="json", by_alias=True),
+            "standing": done.standing,
+            "requirements": [plain(one) for one in done.requirements],
+            "runs": [plain(run) for run in runs],
+        }
+    )
+
+
+def _tell_stopped(project: Project, execution: Execution) -> None:
+    left = execution.counts.queued + execution.counts.running
+    if isinstance(project, LocalProject):
+        advice = "they stay queued. Go on with: evalstudio worker --until-done"
+    else:
+        advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
+    warn(f"Stopped with {left} runs left; {advice}")
 
 
 _LOOK_SECONDS = 0.3

@@ -164,13 +164,13 @@ async def _finish(project: Project, chosen: dict[str, Any], concurrency: int | N
     import asyncio
 
     from ..execution.processor import stop_on_signals
-    from .eval_run import follow, report
+    from .eval_run import conclude_and_print, follow
 
     stop, codes = asyncio.Event(), list[int]()
     with stop_on_signals(stop):
         for execution in await _executions(project.records, chosen):
             done = await follow(project, execution, stop, concurrency, quiet=as_json)
-            codes.append(await report(project, done, as_json=as_json, stopped=stop.is_set()))
+            codes.append(await conclude_and_print(project, done, as_json=as_json, stopped=stop.is_set()))
     return next((code for code in codes if code), 0)
 
 

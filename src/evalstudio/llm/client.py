@@ -25,7 +25,7 @@ from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
 from .settings import LlmSettings, ModelError, Role, Structured, Target, find_target, known_secrets
-from .usage import RoleUsage, cost_of
+from .usage import RoleUsage, cost_of, count_usage
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -233,6 +233,7 @@ class Llm:
         reply = await self._with_retries(attempt, connection, target, role)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._tallies[role].add(reply.usage, cost)
+        count_usage(role, reply.usage, cost)
         return reply
 
     async def _with_retries(

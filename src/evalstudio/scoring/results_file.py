@@ -22,6 +22,7 @@ from .summary import DatasetSummary
 _FORMAT = 2
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
+_LONGEST_FIRST_LINE = 10_000_000
 _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
 
 
@@ -71,6 +72,7 @@ class ResultsFile:
             self.last_line = _recover(path, self._summary)
             self._summary.resumed = self._summary.records
         else:
+            _check_replaceable(path, note)
             file.truncate(0)
             note.write_bytes(orjson.dumps(mark, option=orjson.OPT_INDENT_2))
 
@@ -80,6 +82,20 @@ class ResultsFile:
             self._summary.duplicates.add(record_id, line)
         if scored.lines and self._file is not None:
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
+
+
+def _check_replaceable(path: Path, note: Path) -> None:
+    """A file that holds anything but results of ours is somebody's work: it is not replaced."""
+    if not path.stat().st_size or note.is_file():
+        return
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST_FIRST_LINE)
+    try:
+        is_result = {"recordId", "outcome"} <= orjson.loads(first).keys()
+    except (orjson.JSONDecodeError, AttributeError):
+        is_result = False
+    if not is_result:
+        raise InvalidInput(f"{path}: is no results file, so it is not overwritten; name another output file")
 
 
 def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
@@ -95,6 +111,7 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
         "sample": job.share,
         "seed": job.seed,
         "skipBad": job.skip_bad,
+        "groupBy": job.group_by or plan.group_by,
     }
 
 

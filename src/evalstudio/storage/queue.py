@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from ..conversation.definitions import Definition
 from ..evaluators.results import Verdict
 from ..project.entities import Execution, name_key
 from .attempts import end
@@ -74,7 +75,13 @@ def _execution_row(execution: Execution, total: int, moment: int) -> dict[str, A
         "completed": None if total else moment,
         "trigger": execution.trigger,
         "labels": execution.labels,
+        "requirements": [_document(one) for one in execution.requirements],
+        "budget": _document(execution.budget) if execution.budget else None,
     }
+
+
+def _document(definition: Definition) -> dict[str, Any]:
+    return definition.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:

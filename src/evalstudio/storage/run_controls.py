@@ -13,6 +13,7 @@ from .errors import InUse, NotFound
 from .rows import AnyRow
 from .schema import (
     COUNTED,
+    USED,
     VERDICT,
     evaluations,
     events,
@@ -90,7 +91,7 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     if not rows:
         return 0
     moment = now_ms()
-    measured = (*VERDICT, "error", "latency_ms", "total_tokens", "thread_id")
+    measured = (*VERDICT, *USED, "error", "latency_ms", "total_tokens", "thread_id")
     reset = dict.fromkeys((*measured, "worker_id", "lease_until", "started", "completed"))
     unit.connection.execute(
         update(runs)

@@ -85,8 +85,10 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0003"
+HEAD = "0004"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
+# What a run used beside its agent's tokens; empty means that it is not known.
+USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
 VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
 metadata = MetaData()
@@ -137,6 +139,8 @@ executions = Table(
     moment("completed"),
     Column("trigger", Plain),
     Column("labels", Json, nullable=False),
+    Column("requirements", Json),
+    Column("budget", Json),
 )
 
 runs = Table(
@@ -178,6 +182,11 @@ runs = Table(
     Column("reason", Plain),
     Column("error", Plain),
     Column("case", Json),
+    Column("simulator_tokens", BigInteger),
+    Column("judge_tokens", BigInteger),
+    Column("agent_cost", Float(53)),
+    Column("simulator_cost", Float(53)),
+    Column("judge_cost", Float(53)),
 )
 
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")

@@ -1,0 +1,86 @@
+"""What an execution came to: its numbers, its requirements held against them, and the head of its reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ..evaluators.results import RunOutput
+from ..project.entities import Execution, RunSummary
+from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
+from ..reporting.reports.executions import ExecutionSource, HeadBuilder
+from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
+from ..reporting.statistics import ExecutionSummary, summarize
+from ..storage.contract import Filters, Records
+from .processor import all_runs, every_item
+
+_ID = re.compile(r"[0-9a-hj-km-np-tv-z]{21}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The verdict on an execution with all it rests on."""
+
+    summary: ExecutionSummary
+    requirements: list[RequirementResult]
+    standing: Standing
+    source: ExecutionSource
+
+
+async def conclude(
+    records: Records, execution: Execution, *, agent_errors_fail: bool = False, detailed: bool = False
+) -> Conclusion:
+    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
+    requirements = execution.requirements
+    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    evidence = ExecutionEvidence(
+        requirements,
+        tags=await tagged_scenarios(records, requirements),
+        baselines={name: await find_baseline(records, execution, name) for name in names},
+        agent_errors_fail=agent_errors_fail,
+    )
+    builder, groups = HeadBuilder(evidence), GroupedRuns()
+    details = detailed or evidence.needs_outputs
+    async for run, output in (
+        each_run(records, execution.id) if details else _without_outputs(records, execution)
+    ):
+        builder.add(run, output)
+        groups.add(run)
+    summary = summarize(groups, agent_errors_fail=agent_errors_fail)
+    results = judge(requirements, evidence)
+    standing = overall(results) if requirements else standing_of(summary.counts)
+    head = builder.head(execution, summary, standing, results)
+    source = ExecutionSource(records, execution, head, agent_errors_fail)
+    return Conclusion(summary, results, standing, source)
+
+
+async def _without_outputs(
+    records: Records, execution: Execution
+) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
+    """Summaries alone, which a server sends in pages."""
+    async for run in all_runs(records, Filters(execution_id=execution.id)):
+        yield run, None
+
+
+async def find_baseline(records: Records, execution: Execution, name: str) -> Baseline | str:
+    """The baseline of this name with its runs by subject; a text says why there is none."""
+    base = await _baseline_execution(records, execution, name)
+    if base is None:
+        return f'there is no baseline "{name}" and no earlier execution labelled branch={name}'
+    groups = GroupedRuns()
+    async for run in all_runs(records, Filters(execution_id=base.id)):
+        groups.add(run)
+    return Baseline.of(f"{name} ({base.id})" if name != base.id else name, groups)
+
+
+async def _baseline_execution(records: Records, execution: Execution, name: str) -> Execution | None:
+    """An execution by id, or the newest earlier one of the same eval with the label branch=name."""
+    if _ID.fullmatch(name):
+        return await records.execution(name)
+    filters = Filters(eval_id=execution.eval_id)
+    pages = every_item(lambda cursor: records.executions(filters, cursor=cursor, limit=200))
+    async for one in pages:
+        if one.id < execution.id and one.status == "completed" and one.labels.get("branch") == name:
+            return one
+    return None
