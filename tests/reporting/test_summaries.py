@@ -9,6 +9,7 @@ from tests.reporting.test_statistics import flaky, run, subject
 
 from evalstudio.evaluators.results import Verdict
 from evalstudio.project.entities import Counts, RunSummary
+from evalstudio.reporting.spending import spending_by_role
 from evalstudio.reporting.statistics import Z_95, flakiest, group_of, rate, rates_of, summarize, wilson
 from evalstudio.storage.contract import Subject
 
@@ -118,6 +119,7 @@ class TestSummaries:
             "slowest": [{"subject": parts, "latencyMs": 9.0}],
             "tokens": 5,
             "runsWithTokens": 2,
+            "usage": [one.model_dump(by_alias=True) for one in spending_by_role(runs)],
         }
 
     def test_runs_are_counted_by_group(self) -> None:

@@ -149,7 +149,8 @@ def _standing(
         return overall(results)
     if errored := summary.outcomes["error"]:
         advice = "see the errors, or say how many there may be: --require maxErrors=1%"
-        warn(f"Not decided: {errored:,} of {summary.records:,} records errored; {advice}")
+        decided = "" if summary.decided else " and no record passed or failed"
+        warn(f"Not decided: {errored:,} of {summary.records:,} records errored{decided}; {advice}")
         return "undecided"
     has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
     if summary.decided or has_bar:
@@ -199,16 +200,18 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
 
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
-        columns = ("Criterion", "Mean", "95% interval", "n", "Coverage", "Errors", "0 … 1")
+        columns = ("Criterion", "Mean", "n", "Coverage", "Errors", "95% interval", "0 … 1")
         print_table("Criteria", columns, rows)
     _print_evaluators(summary)
     _print_groups(summary)
     overall = "no overall score"
     if summary.overall.mean is not None:
-        overall = f"overall {summary.overall.mean:.3f} (95% interval {_ends(mean_of(summary.overall))})"
+        overall = f"overall {summary.overall.mean:.3f}"
     outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
     counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
     say(f"{summary.records:,} records: {overall} ({counts})")
+    if summary.overall.count:
+        say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
@@ -250,11 +253,11 @@ def _row(name: str, summary: DatasetSummary) -> tuple[str, ...]:
     spread = summary.criteria.get(name)
     errors = f"{summary.criterion_errors.get(name, 0):,}"
     if spread is None or spread.mean is None:
-        return name, "-", "-", "0", "0%", errors, ""
+        return name, "-", "0", "0%", errors, "-", ""
     from ..reporting.recorded import mean_of
 
     coverage, ends = percent(spread.count / summary.records), _ends(mean_of(spread))
-    return name, f"{spread.mean:.3f}", ends, f"{spread.count:,}", coverage, errors, _histogram(spread.bins)
+    return name, f"{spread.mean:.3f}", f"{spread.count:,}", coverage, errors, ends, _histogram(spread.bins)
 
 
 def _ends(interval: Interval) -> str:

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from ..evaluators.results import RunOutput
-from ..project.entities import Execution, RunSummary
+from ..project.entities import Execution, RunSummary, now
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
 from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
+from ..reporting.spending import exceeded, unseen
 from ..reporting.statistics import ExecutionSummary, summarize
 from ..storage.contract import Filters, Records
 from .processor import all_runs, every_item
@@ -51,8 +52,20 @@ async def conclude(
     results = judge(requirements, evidence)
     standing = overall(results) if requirements else standing_of(summary.counts)
     head = builder.head(execution, summary, standing, results)
+    head.notes[:0] = _budget_notes(execution, summary)
     source = ExecutionSource(records, execution, head, agent_errors_fail)
     return Conclusion(summary, results, standing, source)
+
+
+def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
+    """That a budget ended it, and what of it the budget could not see."""
+    budget = execution.budget
+    if budget is None:
+        return []
+    end = execution.completed_at or now()
+    reached = exceeded(budget, summary.usage, (end - execution.created_at).total_seconds())
+    ended = summary.counts.cancelled > 0 and reached
+    return [f"Ended by its budget: {reached}"] * bool(ended) + unseen(budget, summary.usage)
 
 
 async def _without_outputs(

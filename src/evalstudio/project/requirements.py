@@ -162,7 +162,8 @@ class Budget(Definition):
 def read_budget(max_cost: float | None, max_tokens: int | None, max_time: float | None) -> Budget | None:
     """The budget that a command gives, if it gives any."""
     try:
-        budget = Budget(max_cost=max_cost, max_tokens=max_tokens, max_time=max_time)
+        limits = {"maxCost": max_cost, "maxTokens": max_tokens, "maxTime": max_time}
+        budget = Budget.model_validate(limits)
     except ValidationError as error:
         raise InvalidInput(*problems_of(error)) from None
     return None if budget.unlimited else budget

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ..project.entities import RunSummary, Subject
+from ..project.requirements import Budget
 from ..storage.contract import RunGroup, Spending
 
 Role = Literal["agent", "simulator", "judge"]
@@ -78,6 +79,30 @@ def _sum(groups: Sequence[RunGroup], name: str) -> tuple[float, int]:
 def total_known(usage: Sequence[RoleSpending]) -> tuple[int, float]:
     """Tokens and cost of all roles, as far as they are known: what a budget is held against."""
     return sum(one.tokens or 0 for one in usage), sum(one.cost or 0.0 for one in usage)
+
+
+def exceeded(budget: Budget, usage: Sequence[RoleSpending], seconds: float) -> str | None:
+    """Which limit of a budget is reached, in words."""
+    tokens, cost = total_known(usage)
+    if budget.max_tokens is not None and tokens >= budget.max_tokens:
+        return f"{tokens:,} of {budget.max_tokens:,} tokens are used"
+    if budget.max_cost is not None and cost >= budget.max_cost:
+        return f"${cost:,.4f} of ${budget.max_cost:,.4f} are used"
+    if budget.max_time is not None and seconds >= budget.max_time:
+        return f"{budget.max_time:g} seconds are over"
+    return None
+
+
+def unseen(budget: Budget, usage: Sequence[RoleSpending]) -> list[str]:
+    """What a budget could not hold, because it is not known."""
+    tokens = [one.role for one in usage if one.runs_with_tokens < one.runs]
+    costs = [one.role for one in usage if one.runs_with_cost < one.runs]
+    parts = ((budget.max_tokens, "tokens", tokens), (budget.max_cost, "cost", costs))
+    return [
+        f"The budget does not cover all {what}: unknown for {' and '.join(roles)}"
+        for limit, what, roles in parts
+        if limit is not None and roles
+    ]
 
 
 def spending_text(one: RoleSpending) -> str:

@@ -85,6 +85,26 @@ def cancel_all(unit: Transaction, execution_id: str) -> int:
     return cancelled
 
 
+def end_for_budget(unit: Transaction, execution_id: str) -> int:
+    """Start no more runs of an execution: what waits is cancelled, what runs may finish."""
+    moment = now_ms()
+    waiting = (runs.c.execution_id == execution_id) & (runs.c.status == "queued")
+    ended = {"status": "cancelled", "lease_until": None, "completed": moment, "updated": moment}
+    number = unit.connection.execute(update(runs).where(waiting).values(**ended)).rowcount
+    if number:
+        _mark_partial(unit, execution_id, "budget")
+        unit.count(execution_id, cancelled=number, queued=-number)
+        cancelled = (runs.c.status == "cancelled") & (runs.c.completed == moment)
+        unit.add_events_of_runs("run.cancelled", (runs.c.execution_id == execution_id) & cancelled)
+    return number
+
+
+def _mark_partial(unit: Transaction, execution_id: str, why: str) -> None:
+    """Say in the data that the execution is not whole."""
+    if "partial" in executions.c:
+        unit.connection.execute(update(executions).where(executions.c.id == execution_id).values(partial=why))
+
+
 def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     """Queue errored runs again under the next attempt; no others."""
     rows = _some_locked(unit, which, "error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject
@@ -77,8 +77,10 @@ class HeadBuilder:
             requirements=requirements,
             usage=summary.usage,
             measures=[
-                Measure(name, sum(map(len, values.values())), mean_interval(list(values.values())))
+                _measure(name, list(values.values()))
                 for name, values in sorted(self.values.items())
+                # The metric of that name measures the same.
+                if name != "latencyMs" or "latency" not in self.values
             ],
             latencies=self.latencies,
             notes=notes_of(execution),
@@ -100,12 +102,17 @@ class HeadBuilder:
         ]
 
 
+def _measure(name: str, values: list[list[float]]) -> Measure:
+    mean = mean_interval(values)
+    if name in ("latency", "latencyMs"):
+        mean = replace(mean, low=max(mean.low, 0.0))
+    return Measure(name, sum(map(len, values)), mean)
+
+
 def notes_of(execution: Execution) -> list[str]:
     """Why the numbers do not cover all that was meant to run."""
     partial = getattr(execution, "partial", None)
     left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
-    if partial == "budget":
-        return [f"Ended early: the budget was used up; {left:,} runs were not run"]
     if left:
         return [f"{left:,} runs were cancelled or not run"]
     return [f"Not the whole eval: {partial}"] if partial else []

@@ -30,7 +30,7 @@ _STYLE = """
 color:var(--text);font:15px/1.5 system-ui,sans-serif}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;
 margin:32px 0 8px}table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;
 padding:5px 10px 5px 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}th{color:var(--dim);
-font-weight:600}td.number{text-align:right;white-space:nowrap}pre{white-space:pre-wrap;
+font-weight:600}td.number,th.number{text-align:right;white-space:nowrap}pre{white-space:pre-wrap;
 overflow-wrap:anywhere;margin:0;font:13px/1.45 ui-monospace,monospace}details{border:1px solid var(--line);
 border-radius:6px;margin:8px 0;padding:8px 12px;background:var(--box)}summary{cursor:pointer;
 overflow-wrap:anywhere}.dim{color:var(--dim)}.word{font-weight:600}.pass,.met{color:var(--pass)}
@@ -70,7 +70,7 @@ class HtmlWriter:
         if self._bad > MOST_TRANSCRIPTS:
             more = f"and {self._bad - MOST_TRANSCRIPTS:,} more that did not pass; the other formats list all"
             self._output.write(f'<p class="dim">{more}</p>\n')
-        for part in _subjects(self._head):
+        for part in (*_subjects(self._head), *_numbers(self._head)):
             self._output.write(part + "\n")
         self._output.write("</main></body></html>\n")
 
@@ -111,7 +111,6 @@ def _opening(head: ReportHead) -> Iterator[str]:
         yield f"<h2>Pass rates by {'group' if head.noun == 'records' else 'scenario'}</h2>{chart}"
     if chart := latency_chart(head):
         yield f"<h2>Latency</h2>{chart}"
-    yield from _numbers(head)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -180,7 +179,10 @@ def _subjects(head: ReportHead) -> Iterator[str]:
     subjects = sorted(head.subjects, key=lambda one: one.rank)
     yield f"<h2>{'Records that did not pass' if head.noun == 'records' else 'Subjects'}</h2>"
     columns = ("Result", "Subject", "Passed", "Failed", "Errored", "Not run")
-    yield f"<table><thead><tr>{''.join(f'<th>{one}</th>' for one in columns)}</tr></thead><tbody>"
+    heads = "".join(
+        f"<th{' class=number' if place > 1 else ''}>{one}</th>" for place, one in enumerate(columns)
+    )
+    yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
     for one in subjects[:_MOST_SUBJECTS]:
         yield _subject_row(one)
     yield "</tbody></table>"

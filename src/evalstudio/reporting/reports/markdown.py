@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import IO
 
 from ...base.text import cut, excerpt, percent
@@ -17,8 +18,8 @@ MOST_CHARACTERS = 60_000
 _MOST_SUBJECTS = 20
 _MOST_FLAKY = 10
 _LONGEST_REASON = 300
-# What Markdown, the HTML inside it, and mentions of people and issues are made of.
-_SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
+# What Markdown is made of; the HTML inside it is written as entities.
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _LINKING = re.compile(r"(@|#|://|www)")
 _SYMBOLS = {"met": "✅", "missed": "❌", "undecided": "⚪"}
 
@@ -46,7 +47,8 @@ def escaped(text: str, most: int = _LONGEST_REASON) -> str:
 
     Links and mentions are broken by an invisible character: a backslash does not stop them.
     """
-    return _LINKING.sub("\\1\u200b", _SPECIAL.sub(r"\\\1", excerpt(text, most)))
+    line = "".join(c if c.isprintable() else "\ufffd" for c in excerpt(text, most))
+    return _LINKING.sub("\\1\u200b", _SPECIAL.sub(r"\\\1", escape(line, quote=False)))
 
 
 def markdown(head: ReportHead) -> str:
