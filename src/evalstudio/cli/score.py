@@ -106,8 +106,8 @@ def score(
         _print(summary, used, [], as_json=as_json)
         raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary))
-    standing = _standing(summary, used, fail_under, results)
     _print(summary, used, results, as_json=as_json)
+    standing = _standing(summary, used, fail_under, results)
     if output is not None:
         source = RecordedSource(output, recorded_head(output, summary, results, standing))
         run_async(write_all(source, [*targets, *in_github()]))
