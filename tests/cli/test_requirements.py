@@ -170,3 +170,45 @@ def test_unknown_cost_is_unknown_and_a_budget_says_what_it_cannot_see(run: Run, 
     assert done.code == 0
     assert "agent: tokens unknown, cost unknown" in done.out
     assert "The budget does not cover all cost: unknown for agent" in done.out
+
+
+class TestUntilDecided:
+    """Only what is open is repeated."""
+
+    def test_a_clear_case_needs_few_of_the_runs(self, run: Run, tmp_path: Path) -> None:
+        scenarios = [scripted(f"s{number}", "x") for number in range(6)]
+        folder = project(tmp_path, *scenarios)
+        option = ("--repeat", "20", "--until", "decided", "--require", "passRate>=0.5")
+        done = run(folder, "eval", "run", *option)
+        assert done.code == 0, done.err
+        assert "met: passRate>=0.5" in done.out
+        assert "; decided after" in done.out
+        ran = len(calls(folder))
+        assert 6 <= ran <= 60, "at least half of the runs are saved"
+        assert f"{ran} of 120 runs were enough; {120 - ran} were saved" in done.err
+        shown = run(folder, "execution", "show", "last", "--json").data
+        assert shown["execution"]["counts"]["total"] == ran
+        assert shown["execution"]["status"] == "completed"
+
+    def test_a_decided_scenario_is_not_repeated_while_another_is_open(self, run: Run, tmp_path: Path) -> None:
+        folder = project(tmp_path, GOOD, BAD)
+        option = ("--repeat", "8", "--until", "decided")
+        one, other = ("--require", "passRate>=1,scenario=bad"), ("--require", "passRate>=0.9,scenario=good")
+        done = run(folder, "eval", "run", *option, *one, *other)
+        assert done.code == 1
+        assert "missed: passRate>=1,scenario=bad" in done.out
+        assert [call["text"] for call in calls(folder)].count("y") == 1
+        assert [call["text"] for call in calls(folder)].count("x") == 8
+
+    def test_without_requirements_a_failure_decides_its_subject(self, run: Run, tmp_path: Path) -> None:
+        folder = project(tmp_path, GOOD, BAD)
+        done = run(folder, "eval", "run", "--repeat", "3", "--until", "decided")
+        assert done.code == 1
+        assert "4 of 6 runs were enough; 2 were saved" in done.err
+
+    @pytest.mark.parametrize("option", [("--until", "monday"), ("--until", "decided", "--last-failed")])
+    def test_what_it_does_not_go_with_is_said(
+        self, run: Run, tmp_path: Path, option: tuple[str, ...]
+    ) -> None:
+        done = run(project(tmp_path, GOOD), "eval", "run", *option)
+        assert (done.code, "--until" in done.err) == (2, True)

@@ -26,9 +26,11 @@ from .project import LocalProject, Project, RemoteProject, project_at, run_async
 if TYPE_CHECKING:
     from ..execution.conclusion import Conclusion
     from ..execution.processor import Follow
+    from ..execution.request import ExecutionRequest
     from ..project.documents import DefinitionKind
     from ..project.entities import Execution, StoredEval
     from ..project.requirements import Budget, Requirement
+    from ..reporting.early import EarlyDecisions
     from ..storage.contract import Records
     from .report_files import ReportTarget
 
@@ -52,6 +54,10 @@ def eval_run(
     ] = "error",
     label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
     require: RequireOption = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help='With "decided": repeat only what is still open, up to --repeat times.'),
+    ] = None,
     max_cost: Annotated[float | None, typer.Option(help="End it when this many US dollars are used.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="End it when this many tokens are used.")] = None,
     max_time: Annotated[float | None, typer.Option(help="End it after so many seconds.")] = None,
@@ -86,6 +92,10 @@ def eval_run(
         tuple(read_requirements(require or ())),
         budget,
     )
+    if until not in (None, "decided"):
+        raise InvalidInput(f'--until is "decided", not "{until}"')
+    if until and (server is not None or last_failed):
+        raise InvalidInput("--until decided is for a local project, and not for --last-failed")
     if server is not None and (part.requirements or budget):
         raise InvalidInput("--require and budgets are the eval's own with --server; keep them in the eval")
     if server is not None and (record or replay or cache or concurrency):
@@ -99,10 +109,14 @@ def eval_run(
         async with project_at(config, server, options) as project:
             # A database or a server that is away for a while does not end a long command.
             with stop_on_signals(stop), riding_out():
-                execution = await _start(project, part, stop)
-                if execution is None:
-                    return STOPPED
-                done = await follow(project, execution, stop, concurrency, quiet=as_json)
+                early: EarlyDecisions | None = None
+                if until is not None and isinstance(project, LocalProject):
+                    done, early = await _until_decided(project, part, stop, concurrency, quiet=as_json)
+                else:
+                    execution = await _start(project, part, stop)
+                    if execution is None:
+                        return STOPPED
+                    done = await follow(project, execution, stop, concurrency, quiet=as_json)
             fails = agent_errors == "fail"
             return await conclude_and_print(
                 project,
@@ -111,6 +125,7 @@ def eval_run(
                 as_json=as_json,
                 stopped=stop.is_set(),
                 reports=targets,
+                early=early,
             )
 
     if code := run_async(work()):
@@ -152,10 +167,29 @@ async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution
     return None
 
 
+async def _until_decided(
+    project: LocalProject, part: Part, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
+) -> tuple[Execution, EarlyDecisions]:
+    from ..execution.until_decided import run_until_decided
+
+    request = await _request_here(project, part)
+    work = partial(follow, project, stop=stop, concurrency=concurrency, quiet=quiet)
+    execution, early = await run_until_decided(project.workspace, request, work, stop)
+    most = request.repetitions
+    warn(f"{early.rounds} of at most {most} repetitions: {early.saved_text(most)}")
+    return execution, early
+
+
 async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
+    from ..execution.request import start_execution
+
+    return partial(start_execution, project.workspace, await _request_here(project, part))
+
+
+async def _request_here(project: LocalProject, part: Part) -> ExecutionRequest:
     from dataclasses import replace
 
-    from ..execution.request import only_failed, request_for, start_execution
+    from ..execution.request import only_failed, request_for
 
     workspace = project.workspace
     chosen = await find_eval(workspace.store, part.name)
@@ -164,13 +198,12 @@ async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awai
     )
     if part.last_failed:
         request = await only_failed(workspace.store, request)
-    request = replace(
+    return replace(
         request,
         labels=dict(part.labels),
         requirements=[*request.requirements, *part.requirements],
         budget=part.budget or request.budget,
     )
-    return partial(start_execution, workspace, request)
 
 
 async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
@@ -227,13 +260,14 @@ async def conclude_and_print(
     as_json: bool = False,
     stopped: bool = False,
     reports: Sequence[ReportTarget] = (),
+    early: EarlyDecisions | None = None,
 ) -> int:
     """Print what an execution came to, write its reports and say the exit code."""
     from ..execution.conclusion import conclude
     from .report_files import write_all
 
     done = await conclude(
-        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports)
+        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports), early=early
     )
     await _print(project.records, execution, done, as_json=as_json)
     await write_all(done.source, reports)

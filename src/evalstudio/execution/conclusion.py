@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..evaluators.results import RunOutput
 from ..project.entities import Execution, RunSummary, now
+from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
 from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
@@ -30,9 +31,17 @@ class Conclusion:
 
 
 async def conclude(
-    records: Records, execution: Execution, *, agent_errors_fail: bool = False, detailed: bool = False
+    records: Records,
+    execution: Execution,
+    *,
+    agent_errors_fail: bool = False,
+    detailed: bool = False,
+    early: EarlyDecisions | None = None,
 ) -> Conclusion:
-    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
+    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run.
+
+    ``early`` are decisions that were taken while its repetitions came in.
+    """
     requirements = execution.requirements
     names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
     evidence = ExecutionEvidence(
@@ -50,6 +59,8 @@ async def conclude(
         groups.add(run)
     summary = summarize(groups, agent_errors_fail=agent_errors_fail)
     results = judge(requirements, evidence)
+    if early is not None:
+        results = early.settled(results)
     standing = overall(results) if requirements else standing_of(summary.counts)
     head = builder.head(execution, summary, standing, results)
     head.notes[:0] = _budget_notes(execution, summary)

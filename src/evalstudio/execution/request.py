@@ -141,7 +141,7 @@ async def start_execution(
 ) -> Execution:
     """Check every run of a request and queue them."""
     runs: list[NewRun] = []
-    async for run in _runs(workspace, request):
+    async for run in runs_of(workspace, request):
         runs.append(run)
         if len(runs) % YIELD_EVERY == 0:
             # A server has other requests to answer while it multiplies out a large eval.
@@ -159,7 +159,8 @@ async def start_execution(
     return await workspace.store.enqueue(execution, runs, once=once)
 
 
-async def _runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+async def runs_of(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:
+    """The runs of a request, each checked."""
     configs: dict[str, Any] = {}
     for connector in request.connectors:
         check_stored(connector)

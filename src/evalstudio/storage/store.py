@@ -164,6 +164,7 @@ class SqlStore:
     tally_executions = _reading(lists.tally_executions)
     tally = _reading(lists.tally)
     run_groups = _reading(lists.run_groups)
+    add_runs = _writing(queue.add_runs)
     end_for_budget = _writing(run_controls.end_for_budget)
     runs_with_outputs = _reading(lists.runs_with_outputs)
 
