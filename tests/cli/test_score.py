@@ -58,6 +58,7 @@ def test_json_is_the_whole_summary_and_nothing_else(
     assert shown["records"] == 20
     assert shown["criteria"]["ok"] == {
         "mean": 1.0,
+        "interval": [0.838874842, 1.0],
         "n": 20,
         "coverage": 1.0,
         "errors": 0,
@@ -71,7 +72,7 @@ def test_errors_and_missing_scores_are_shown_and_counted(
 ) -> None:
     folder.dataset([{"response": "hello"}] * 3 + [{"response": "hello", "groundTruth": "hello"}])
     said = score(folder, capsys)
-    assert said.code == 0
+    assert said.code == 3
     assert re.search(r"close +1\.000 +1 +25% +3 ", said.out)
     assert '3 × no text at "groundTruth"' in said.out
     assert "4 records: overall 1.000 (1 pass, 0 fail, 3 error)" in said.out
@@ -391,3 +392,105 @@ def test_a_misspelled_criterion_is_refused_with_its_line(
     )
     assert "did you mean close?" in said.err
     assert "plan.json:" in said.err
+
+
+def test_a_file_that_holds_no_results_is_not_overwritten(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diary = folder.path / "diary.txt"
+    diary.write_text("dear diary\n")
+    said = score(folder, capsys, "-o", diary)
+    assert (said.code, diary.read_text()) == (2, "dear diary\n")
+    assert "is no results file, so it is not overwritten" in said.err
+    results = folder.path / "results.jsonl"
+    assert score(folder, capsys, "-o", results).code == 0
+    results.with_name("results.jsonl.job.json").unlink()
+    assert score(folder, capsys, "-o", results).code == 0, "results of ours may be made anew"
+
+
+def test_lines_that_are_left_out_are_told_with_their_reasons(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = folder.path / "records.jsonl"
+    dataset.write_text(dataset.read_text() + "{broken\n" + '{"id": "x"}\n')
+    said = score(folder, capsys, "--skip-bad", "--require", "minCoverage=1")
+    assert said.code == 1
+    assert "2 unreadable records were left out:\n  line 21: is not valid JSON" in said.out
+    assert '  line 22: has no "response" field to score' in said.out
+    assert "20 of 22 records passed or failed" in said.out
+    shown = json.loads(score(folder, capsys, "--skip-bad", "--json").out)
+    assert [one["line"] for one in shown["leftOut"]] == [21, 22]
+
+
+def test_records_are_summarised_by_agent_or_any_metadata(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [
+        {
+            "id": str(number),
+            "response": "ok",
+            "agentId": f"agent{number % 2}",
+            "metadata": {"team": {"id": number % 3}},
+        }
+        for number in range(20)
+    ]
+    folder.dataset(records)
+    said = score(folder, capsys, "--group-by", "agentId")
+    assert "Groups" in said.out
+    assert re.search(r"agent1 +10 ", said.out)
+    shown = json.loads(score(folder, capsys, "--group-by", "team.id", "--json").out)
+    assert {name: group["records"] for name, group in shown["groups"].items()} == {"0": 7, "1": 7, "2": 6}
+    assert list(json.loads(score(folder, capsys, "--group-by", "nothing", "--json").out)["groups"]) == [
+        "(none)"
+    ]
+
+
+MOODY = """
+from pathlib import Path
+from evalstudio import define_evaluator
+
+HERE = Path(__file__).parent
+
+@define_evaluator
+def moody(ctx) -> bool:
+    text = ctx.last_response if hasattr(ctx, "last_response") else ctx.messages[-1].text
+    with open(HERE / "asked.log", "a") as log:
+        log.write(text + "\\n")
+    if (HERE / "away").exists() and text.endswith(("3", "7")):
+        raise RuntimeError("the judge is away")
+    return True
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_only_what_errored_is_scored_again(
+    folder: Folder, capsys: pytest.CaptureFixture[str], workers: str
+) -> None:
+    (folder.path / "moody.py").write_text(MOODY)
+    folder.plan({"plugins": ["./moody.py"], "evaluators": [{"type": "moody"}]})
+    folder.dataset([{"id": str(number), "response": f"answer {number}"} for number in range(20)])
+    (folder.path / "away").touch()
+    results = folder.path / "results.jsonl"
+    more = ("-o", results, "--workers", workers)
+    assert score(folder, capsys, *more, "--require", "passRate>=0.9").code == 3
+    (folder.path / "away").unlink()
+    asked = folder.path / "asked.log"
+    asked.unlink()
+    said = score(folder, capsys, *more, "--resume", "--retry-errors", "--require", "passRate>=0.9")
+    assert said.code == 0, said.err
+    assert sorted(asked.read_text().split("\n")) == ["", "answer 13", "answer 17", "answer 3", "answer 7"]
+    assert "4 records that had errored were scored again" in said.out
+    assert "(20 pass, 0 fail, 0 error)" in said.out
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    assert [line["recordId"] for line in lines] == [str(number) for number in range(20)]
+    assert "--retry-errors goes with --resume" in score(folder, capsys, *more, "--retry-errors").err
+
+
+def test_a_results_file_becomes_a_report(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    results = folder.path / "results.jsonl"
+    said = score(folder, capsys, "-o", results, "--report", f"junit={folder.path / 'j.xml'}")
+    assert said.code == 0
+    assert 'tests="20" failures="0"' in (folder.path / "j.xml").read_text()
+    text = command(capsys, "report", results, "-f", "md").out
+    assert "20 records: 20 passed" in text
+    assert "--report needs --output" in score(folder, capsys, "--report", "md=-").err

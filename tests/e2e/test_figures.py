@@ -66,7 +66,7 @@ def test_flaky_is_passed_and_failed_wherever_it_is_shown(
     assert "flaky: Misses · agent (1 passed, 1 failed)\n" in printed
     assert "6 runs: 4 passed, 1 failed, 1 errored (1 agent)" in printed
     assert "pass rate: 80% (4 of 5, 95% interval 38%–96%) of scored, 67% (4 of 6" in printed
-    assert "agent tokens: 2,500 (reported by 5 of 6 runs)" in printed
+    assert "agent: tokens 2,500 (known of 5 of 6 runs), cost unknown" in printed
 
     summary = site.get(f"/api/stats/executions/{executed}")
     assert [(one["subject"]["label"], one["passed"], one["failed"]) for one in summary["flaky"]] == [

@@ -10,6 +10,7 @@ from tests.reporting.test_statistics import flaky, rate, run, subject, wilson
 from evalstudio.evaluators.results import Verdict
 from evalstudio.project.entities import Counts, RunSummary
 from evalstudio.reporting.intervals import wilson_interval
+from evalstudio.reporting.spending import spending_by_role
 from evalstudio.reporting.statistics import clustered_rate, flakiest, group_of, rates_of, summarize
 from evalstudio.storage.contract import RepetitionCounts, Subject
 
@@ -116,6 +117,7 @@ class TestSummaries:
             "slowest": [{"subject": parts, "latencyMs": 9.0}],
             "tokens": 5,
             "runsWithTokens": 2,
+            "usage": [one.model_dump(by_alias=True) for one in spending_by_role(runs)],
         }
 
     def test_runs_are_counted_by_group(self) -> None:

@@ -94,7 +94,7 @@ def test_a_moody_judge_costs_no_record_and_its_retries_are_counted(
         plan = folder.plan(judged(server))
         dataset = folder.dataset(rows(RECORDS))
         said = command(capsys, "score", dataset, "-c", plan, "-o", folder.output, "--workers", str(workers))
-    assert said.code == 0
+    assert said.code == 3, "errors leave it undecided"
     settle(folder, said.out)
 
 

@@ -10,10 +10,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import typer
 
-from ..base.signals import INTERRUPTED
+from .exit_codes import OUT_OF_REACH, STOPPED, WRONG_INPUT
 from .output import PlainFormatter, warn
-
-_OUT_OF_REACH = 4
 
 
 def main() -> None:
@@ -37,7 +35,7 @@ def main() -> None:
         warn("Aborted.")
         sys.exit(1)
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(STOPPED)
     except Exception as error:
         if isinstance(error, UsageMistake):
             _explain(error)
@@ -46,7 +44,7 @@ def main() -> None:
             warn(traceback.format_exc().rstrip())
             sys.exit(1)
         warn(f"Error: {error}")
-        sys.exit(_OUT_OF_REACH if _is_out_of_reach(error) else 2)
+        sys.exit(OUT_OF_REACH if _is_out_of_reach(error) else WRONG_INPUT)
 
 
 def _is_out_of_reach(error: Exception) -> bool:

@@ -17,6 +17,7 @@ from . import (
     files,
     new_project,
     personas,
+    report,
     runs,
     scenarios,
     score,
@@ -47,6 +48,7 @@ app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
+app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
 app.command("trust")(trusting.trust)

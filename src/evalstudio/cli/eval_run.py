@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..base.signals import INTERRUPTED, stop_on_signals
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ServerOption
+from ..base.signals import stop_on_signals
+from .exit_codes import STOPPED, UNDECIDED, code_of
+from .options import (
+    ConcurrencyOption,
+    ConfigOption,
+    JsonOption,
+    ReportOption,
+    RequireOption,
+    ServerOption,
+)
 from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, run_async
 from .run_files import (
@@ -30,12 +38,16 @@ from .run_files import (
 )
 
 if TYPE_CHECKING:
+    from ..execution.conclusion import Conclusion
     from ..execution.processor import Follow
+    from ..execution.request import ExecutionRequest
     from ..project.documents import DefinitionKind
-    from ..project.entities import Counts, Execution, StoredEval
+    from ..project.entities import Execution, StoredEval
+    from ..project.requirements import Budget, Requirement
+    from ..reporting.early import EarlyDecisions
     from ..storage.contract import Records
+    from .report_files import ReportTarget
 
-EXIT_FAILED, EXIT_UNDECIDED = 1, 3
 # How long a stopped command waits for the answer that says whether the execution was started.
 _LAST_ANSWER_SECONDS = 15.0
 
@@ -61,6 +73,15 @@ def eval_run(
         str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
     ] = "error",
     label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
+    require: RequireOption = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help='With "decided": repeat only what is still open, up to --repeat times.'),
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="End it when this many US dollars are used.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="End it when this many tokens are used.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="End it after so many seconds.")] = None,
+    report: ReportOption = None,
     record: Annotated[Path | None, typer.Option(help="Record what models and agents answer here.")] = None,
     replay: Annotated[Path | None, typer.Option(help="Answer from this recording; a miss fails.")] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")] = False,
@@ -71,19 +92,38 @@ def eval_run(
     as_json: JsonOption = False,
     server: ServerOption = None,
 ) -> None:
-    """Run evals. Exit code: 0 passed, 1 something failed, 3 not decided (errors, nothing asserted).
+    """Run evals. Exit code: 0 met, 1 missed, 2 wrong input, 3 not decided (errors, nothing asserted).
 
     Of several evals the exit code is that of the worst: 1 before 3 before 0.
     """
     from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
+    from ..project.requirements import read_budget, read_requirements
+    from .report_files import in_github, report_targets
 
     if agent_errors not in ("error", "fail"):
         raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
     if record and replay:
         raise InvalidInput("--record and --replay exclude each other")
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
-    part = Part(None, tuple(only or ()), tuple(connector or ()), repeat, last_failed, labels)
+    budget = read_budget(max_cost, max_tokens, max_time)
+    targets = [*report_targets(report or (), as_json=as_json), *in_github()]
+    part = Part(
+        None,
+        tuple(only or ()),
+        tuple(connector or ()),
+        repeat,
+        last_failed,
+        labels,
+        tuple(read_requirements(require or ())),
+        budget,
+    )
+    if until not in (None, "decided"):
+        raise InvalidInput(f'--until is "decided", not "{until}"')
+    if until and (server is not None or last_failed):
+        raise InvalidInput("--until decided is for a local project, and not for --last-failed")
+    if server is not None and (part.requirements or budget):
+        raise InvalidInput("--require and budgets are the eval's own with --server; keep them in the eval")
     if server is not None and (record or replay or cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
     names, files = tuple(name or ()), tuple(file or ())
@@ -99,13 +139,23 @@ def eval_run(
         options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
 
         async def run_part(part: Part) -> Ran:
-            execution = await _start(project, part, stop)
-            if execution is None:
-                return INTERRUPTED, None
-            done = await follow(project, execution, stop, concurrency, quiet=as_json)
-            fails = agent_errors == "fail"
-            stopped = stop.is_set()
-            code = await report(project, done, agent_errors_fail=fails, as_json=as_json, stopped=stopped)
+            early: EarlyDecisions | None = None
+            if until is not None and isinstance(project, LocalProject):
+                done, early = await _until_decided(project, part, stop, concurrency, quiet=as_json)
+            else:
+                execution = await _start(project, part, stop)
+                if execution is None:
+                    return STOPPED, None
+                done = await follow(project, execution, stop, concurrency, quiet=as_json)
+            code = await conclude_and_print(
+                project,
+                done,
+                agent_errors_fail=agent_errors == "fail",
+                as_json=as_json,
+                stopped=stop.is_set(),
+                reports=targets,
+                early=early,
+            )
             return code, done
 
         with stop_on_signals(stop.set):
@@ -113,6 +163,8 @@ def eval_run(
                 # A database or a server that is away for a while does not end a long command.
                 with riding_out():
                     chosen = await chosen_evals(project, selection, documents, part.only)
+                    if targets and len(chosen) > 1:
+                        raise InvalidInput("--report is for one eval; of several it would be overwritten")
                     parts = [replace(part, name=one, only=scenarios) for one, scenarios in chosen]
                     return await run_each(parts, run_part, as_json=as_json)
 
@@ -130,6 +182,8 @@ class Part:
     repeat: int | None
     last_failed: bool
     labels: dict[str, str]
+    requirements: tuple[Requirement, ...] = ()
+    budget: Budget | None = None
 
 
 async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
@@ -153,8 +207,27 @@ async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution
     return None
 
 
+async def _until_decided(
+    project: LocalProject, part: Part, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
+) -> tuple[Execution, EarlyDecisions]:
+    from ..execution.until_decided import run_until_decided
+
+    request = await _request_here(project, part)
+    work = partial(follow, project, stop=stop, concurrency=concurrency, quiet=quiet)
+    execution, early = await run_until_decided(project.workspace, request, work, stop)
+    most = request.repetitions
+    warn(f"{early.rounds} of at most {most} repetitions: {early.saved_text(most)}")
+    return execution, early
+
+
 async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
-    from ..execution.request import only_failed, request_for, start_execution
+    from ..execution.request import start_execution
+
+    return partial(start_execution, project.workspace, await _request_here(project, part))
+
+
+async def _request_here(project: LocalProject, part: Part) -> ExecutionRequest:
+    from ..execution.request import only_failed, request_for
 
     workspace = project.workspace
     chosen = await find_eval(workspace.store, part.name)
@@ -164,7 +237,12 @@ async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awai
     if part.last_failed:
         request = await only_failed(workspace.store, request)
     await warn_of_changed_files(project, request)
-    return partial(start_execution, workspace, replace(request, labels=dict(part.labels)))
+    return replace(
+        request,
+        labels=dict(part.labels),
+        requirements=[*request.requirements, *part.requirements],
+        budget=part.budget or request.budget,
+    )
 
 
 async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
@@ -215,54 +293,69 @@ async def find_eval(records: Records, name: str | None) -> StoredEval:
     raise InvalidInput(Problem(f'there is no eval called "{name}"', hint=suggestion(name, names)))
 
 
-async def report(
+async def conclude_and_print(
     project: Project,
     execution: Execution,
     *,
     agent_errors_fail: bool = False,
     as_json: bool = False,
     stopped: bool = False,
+    reports: Sequence[ReportTarget] = (),
+    early: EarlyDecisions | None = None,
 ) -> int:
-    """Print what an execution came to and say the exit code."""
-    from ..execution.processor import all_runs
-    from ..reporting.statistics import group_of, summarize
-    from ..storage.contract import Filters
+    """Print what an execution came to, write its reports and say the exit code."""
+    from ..execution.conclusion import conclude
+    from .report_files import write_all
 
-    runs = [run async for run in all_runs(project.records, Filters(execution_id=execution.id))]
-    runs.reverse()
-    summary = summarize(map(group_of, runs), agent_errors_fail=agent_errors_fail)
-    if as_json:
-        numbers = summary.model_dump(mode="json", by_alias=True)
-        print_json({"execution": plain(execution), "summary": numbers, "runs": [plain(run) for run in runs]})
-    else:
-        from .run_display import print_runs, print_summary
-
-        print_runs(runs)
-        print_summary(execution, summary)
+    done = await conclude(
+        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports), early=early
+    )
+    await _print(project.records, execution, done, as_json=as_json)
+    await write_all(done.source, reports)
     cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
     missed = cassette.misses if cassette is not None else []
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
         warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
     if stopped and execution.status not in ("completed", "cancelled"):
-        left = execution.counts.queued + execution.counts.running
-        if isinstance(project, LocalProject):
-            advice = "they stay queued. Go on with: evalstudio worker --until-done"
-        else:
-            advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
-        warn(f"Stopped with {left} runs left; {advice}")
-        return INTERRUPTED
-    if summary.counts.unasserted == summary.counts.total:
+        _tell_stopped(project, execution)
+        return STOPPED
+    counts = done.summary.counts
+    if not execution.requirements and counts.unasserted == counts.total:
         warn("Not decided: nothing was asserted. Metrics only measure; add an evaluator that can fail.")
-    return exit_code(summary.counts) or (EXIT_UNDECIDED if missed else 0)
+    return code_of(done.standing) or (UNDECIDED if missed else 0)
 
 
-def exit_code(counts: Counts) -> Literal[0, 1, 3]:
-    """Met, missed, or not decided: something errored, was not run, or nothing was asserted."""
-    if counts.failed:
-        return EXIT_FAILED
-    decided = counts.passed > 0 and counts.passed + counts.unasserted == counts.total
-    return 0 if decided else EXIT_UNDECIDED
+async def _print(records: Records, execution: Execution, done: Conclusion, *, as_json: bool) -> None:
+    from ..execution.processor import all_runs
+    from ..storage.contract import Filters
+    from .run_display import print_requirements, print_runs, print_summary
+
+    runs = [run async for run in all_runs(records, Filters(execution_id=execution.id))]
+    runs.reverse()
+    if not as_json:
+        print_runs(runs)
+        print_summary(execution, done.summary)
+        print_requirements(done.requirements, done.source.head.notes)
+        return
+    print_json(
+        {
+            "execution": plain(execution),
+            "summary": done.summary.model_dump(mode="json", by_alias=True),
+            "standing": done.standing,
+            "requirements": [plain(one) for one in done.requirements],
+            "runs": [plain(run) for run in runs],
+        }
+    )
+
+
+def _tell_stopped(project: Project, execution: Execution) -> None:
+    left = execution.counts.queued + execution.counts.running
+    if isinstance(project, LocalProject):
+        advice = "they stay queued. Go on with: evalstudio worker --until-done"
+    else:
+        advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
+    warn(f"Stopped with {left} runs left; {advice}")
 
 
 _LOOK_SECONDS = 0.3

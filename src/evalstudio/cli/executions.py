@@ -77,10 +77,10 @@ def counts_text(execution: Execution) -> str:
 @on_project
 async def show_execution(project: Project, target: ExecutionArgument, as_json: JsonOption = False) -> None:
     """Show what an execution came to."""
-    from .eval_run import report
+    from .eval_run import conclude_and_print
 
     execution = await project.records.execution(await execution_id(project.records, target))
-    await report(project, execution, as_json=as_json)
+    await conclude_and_print(project, execution, as_json=as_json)
 
 
 @app.command("cancel")

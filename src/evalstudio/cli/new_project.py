@@ -121,11 +121,11 @@ async def _run(place: Path) -> None:
     from ..execution.definitions import apply_files
     from ..execution.processor import work_off
     from ..execution.request import request_for, start_execution
-    from .eval_run import find_eval, report
+    from .eval_run import conclude_and_print, find_eval
 
     async with local_project_at(place / _CONFIG) as project:
         workspace = project.workspace
         await apply_files(workspace, [place / "evals"])
         request = await request_for(workspace, await find_eval(workspace.store, None))
         execution = await start_execution(workspace, request)
-        await report(project, await work_off(workspace, execution, stop=asyncio.Event()))
+        await conclude_and_print(project, await work_off(workspace, execution, stop=asyncio.Event()))

@@ -29,4 +29,22 @@ ConfigOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Plain JSON for other programs.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+RequireOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="TEXT|FILE",
+        help="What must be reached: passRate>=0.9, or a file with a list; may be repeated.",
+        show_default=False,
+    ),
+]
+ReportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--report",
+        metavar="FORMAT=PATH",
+        help="Also write a report: junit=out.xml, md=-, html, csv, json, jsonl; may be repeated.",
+        show_default=False,
+    ),
+]
 ConcurrencyOption = Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
+from .exit_codes import WRONG_INPUT
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -161,4 +163,4 @@ def warn(message: str) -> None:
 def fail(message: str) -> typer.Exit:
     """Say what is wrong and leave with exit code 2: ``raise fail(...)``."""
     warn(f"Error: {message}")
-    return typer.Exit(2)
+    return typer.Exit(WRONG_INPUT)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from ..base.signals import INTERRUPTED
+from .exit_codes import STOPPED
 from .options import ConfigOption, ServerOption
 from .output import fail, printable
 
@@ -276,7 +276,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return run(work)
     except asyncio.CancelledError:
         # The second Ctrl-C, which ends the work at once.
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(STOPPED) from None
 
 
 def open_registry(config: Path | None) -> PluginRegistry:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..evaluators.results import Finding, Turn
     from ..messages import Message
     from ..project.entities import Execution, Run, RunSummary
+    from ..reporting.requirements import RequirementResult
     from ..reporting.statistics import ExecutionSummary, Rate
 
 _STYLES = {
@@ -281,6 +282,8 @@ def milliseconds(value: float) -> str:
 
 
 def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
+    from ..reporting.spending import spending_text
+
     counts = summary.counts
     faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.errors_by_fault.items()))
     errors = f"{counts.errored} errored" + (f" ({faults})" if faults else "")
@@ -300,9 +303,9 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if summary.slowest and counts.total > 1:
         slow = (f"{one.subject.label} {milliseconds(one.latency_ms)}" for one in summary.slowest)
         typer.echo(printable(f"slowest: {', '.join(slow)}"))
-    if summary.tokens is not None:
-        reported = f"reported by {summary.runs_with_tokens} of {counts.total} runs"
-        typer.echo(f"agent tokens: {summary.tokens:,} ({reported})")
+    for role in summary.usage:
+        if role.role == "agent" or role.tokens != 0 or role.cost != 0:
+            typer.echo(spending_text(role))
     if execution.partial:
         typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
     if execution.replayed:
@@ -310,6 +313,15 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if labels := labels_text(execution):
         typer.echo(printable(f"labels: {labels}"))
     typer.echo(f"execution {execution.id}")
+
+
+def print_requirements(results: Sequence[RequirementResult], notes: Sequence[str] = ()) -> None:
+    """What is required and what became of it, the worst first; nothing where nothing is required."""
+    for note in notes:
+        typer.echo(printable(note))
+    order = ("missed", "undecided", "met")
+    for one in sorted(results, key=lambda one: order.index(one.standing)):
+        typer.echo(printable(f"{one.standing}: {one.requirement}\n    {one.evidence}"))
 
 
 def _beside(summary: ExecutionSummary) -> str:

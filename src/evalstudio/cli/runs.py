@@ -166,13 +166,13 @@ async def _finish(project: Project, chosen: dict[str, Any], concurrency: int | N
 
     from ..base.outages import riding_out
     from ..base.signals import stop_on_signals
-    from .eval_run import follow, report
+    from .eval_run import conclude_and_print, follow
 
     stop, codes = asyncio.Event(), list[int]()
     with stop_on_signals(stop.set), riding_out():
         for execution in await _executions(project.records, chosen):
             done = await follow(project, execution, stop, concurrency, quiet=as_json)
-            codes.append(await report(project, done, as_json=as_json, stopped=stop.is_set()))
+            codes.append(await conclude_and_print(project, done, as_json=as_json, stopped=stop.is_set()))
     return next((code for code in codes if code), 0)
 
 

@@ -82,7 +82,7 @@ async def _run_scenarios(
     from ..base.outages import riding_out
     from ..base.signals import stop_on_signals
     from ..execution.request import ExecutionRequest, start_execution
-    from .eval_run import follow, report
+    from .eval_run import conclude_and_print, follow
 
     stop = asyncio.Event()
     async with opened(files, config, None) as (project, documents):
@@ -98,7 +98,7 @@ async def _run_scenarios(
             request = ExecutionRequest(scenarios, agents, repeat)
             execution = await start_execution(project.workspace, request)
             done = await follow(project, execution, stop, concurrency, quiet=as_json)
-        return await report(project, done, as_json=as_json, stopped=stop.is_set())
+        return await conclude_and_print(project, done, as_json=as_json, stopped=stop.is_set())
 
 
 async def _scenarios(

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..base.signals import INTERRUPTED, end_process_on_signals, interrupt_on_signals
+from ..base.signals import end_process_on_signals, interrupt_on_signals
 from ..base.text import percent
-from .options import JsonOption
-from .output import fail, open_console, print_json, print_table, say, warn
+from .exit_codes import STOPPED, code_of
+from .options import JsonOption, ReportOption, RequireOption
+from .output import fail, open_console, plain, print_json, print_table, say, warn
+from .project import run_async
 
 if TYPE_CHECKING:
+    from ..reporting.intervals import Interval
+    from ..reporting.requirements import RequirementResult, Standing
     from ..scoring.job import ScoringJob
     from ..scoring.plan import ScoringPlan
     from ..scoring.summary import DatasetSummary
 
+_MOST_SHOWN = 10
 _BARS = " ▁▂▃▄▅▆▇█"
-EXIT_MISSED, EXIT_UNDECIDED = 1, 3
 
 
 def score(
@@ -41,6 +46,14 @@ def score(
     fail_under: Annotated[
         float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
     ] = None,
+    require: RequireOption = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Summarise by agentId, sessionId or a field of the metadata.")
+    ] = None,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="With --resume: score again what errored, and only that.")
+    ] = False,
+    report: ReportOption = None,
     config: Annotated[
         Path | None, typer.Option("--config", help="The project's config file, for its plugins.")
     ] = None,
@@ -48,9 +61,20 @@ def score(
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
     from ..project.config import find_config
+    from ..project.requirements import read_requirements
+    from ..reporting.recorded import RecordedEvidence
+    from ..reporting.reports.recorded import RecordedSource, recorded_head
+    from ..reporting.requirements import judge
     from ..scoring.datasets import BadRecord, DatasetError
     from ..scoring.job import ScoringJob
+    from .report_files import in_github, report_targets, write_all
 
+    requirements = read_requirements(require or ())
+    targets = report_targets(report or (), as_json=as_json)
+    if targets and output is None:
+        raise fail("--report needs --output: reports are made from that file")
+    if retry_errors and not resume:
+        raise fail("--retry-errors goes with --resume: it scores again what errored in that file")
     if resume and output is None:
         raise fail("--resume needs --output: that file says where to go on")
     job = ScoringJob(
@@ -65,6 +89,8 @@ def score(
         resume=resume,
         workers=workers,
         config_path=config or find_config(plan.resolve().parent),
+        group_by=group_by,
+        retry_errors=retry_errors,
     )
     try:
         with interrupt_on_signals():
@@ -78,36 +104,63 @@ def score(
     except KeyboardInterrupt:
         end_process_on_signals()
         warn(f"Stopped. {_whole(output)}")
-        raise typer.Exit(INTERRUPTED) from None
-    if as_json:
-        print_json(summary.to_json())
-    else:
-        _print_summary(summary, used)
+        raise typer.Exit(STOPPED) from None
     if summary.bad == summary.read:
+        _print(summary, used, [], as_json=as_json)
         raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
-    if code := _exit_code(summary, used, fail_under):
+    results = judge(requirements, RecordedEvidence(summary))
+    _print(summary, used, results, as_json=as_json)
+    standing = _standing(summary, used, fail_under, results)
+    if output is not None:
+        source = RecordedSource(output, recorded_head(output, summary, results, standing))
+        run_async(write_all(source, [*targets, *in_github()]))
+    if code := code_of(standing):
         raise typer.Exit(code)
 
 
-def _exit_code(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> int:
-    """Met, missed, or not decided: nothing was scored, or nothing was held against anything."""
+def _print(
+    summary: DatasetSummary, plan: ScoringPlan, results: Sequence[RequirementResult], *, as_json: bool
+) -> None:
+    from ..reporting.recorded import summary_json
+    from .run_display import print_requirements
+
+    if as_json:
+        print_json({**summary_json(summary), "requirements": [plain(one) for one in results]})
+    else:
+        _print_summary(summary, plan)
+        print_requirements(results)
+
+
+def _standing(
+    summary: DatasetSummary,
+    plan: ScoringPlan,
+    fail_under: float | None,
+    results: Sequence[RequirementResult],
+) -> Standing:
+    """Met, missed, or not decided: records errored, or nothing was held against anything."""
+    from ..reporting.requirements import overall
+
     if not summary.records:
         warn("Not decided: nothing was scored, because no record is in the sample.")
-        return EXIT_UNDECIDED
+        return "undecided"
     misses = _misses(summary, plan, fail_under)
     for miss in misses:
         warn(miss)
-    if misses:
-        return EXIT_MISSED
+    if misses or (results and overall(results) == "missed"):
+        return "missed"
+    if results:
+        return overall(results)
+    if errored := summary.outcomes["error"]:
+        advice = "see the errors, or say how many there may be: --require maxErrors=1%"
+        decided = "" if summary.decided else " and no record passed or failed"
+        warn(f"Not decided: {errored:,} of {summary.records:,} records errored{decided}; {advice}")
+        return "undecided"
     has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
     if summary.decided or has_bar:
-        return 0
-    if summary.outcomes["error"]:
-        warn("Not decided: no record passed or failed; see the errors.")
-    else:
-        advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
-        warn(f"Not decided: nothing was asserted. {advice}")
-    return EXIT_UNDECIDED
+        return "met"
+    advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
+    warn(f"Not decided: nothing was asserted. {advice}")
+    return "undecided"
 
 
 def _whole(output: Path | None) -> str:
@@ -146,20 +199,34 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
+    from ..reporting.recorded import mean_of
+
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
-        print_table("Criteria", ("Criterion", "Mean", "n", "Coverage", "Errors", "0 … 1"), rows)
+        columns = ("Criterion", "Mean", "n", "Coverage", "Errors", "95% interval", "0 … 1")
+        print_table("Criteria", columns, rows)
     _print_evaluators(summary)
-    overall = "no overall score" if summary.overall.mean is None else f"overall {summary.overall.mean:.3f}"
+    _print_groups(summary)
+    overall = "no overall score"
+    if summary.overall.mean is not None:
+        overall = f"overall {summary.overall.mean:.3f}"
     outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
     counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
     say(f"{summary.records:,} records: {overall} ({counts})")
+    if summary.overall.count:
+        say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
         say(f"{summary.unsampled:,} records are not in the sample")
     if summary.bad:
-        say(f"{summary.bad:,} unreadable records were left out")
+        say(f"{summary.bad:,} unreadable records were left out:")
+        for line, reason in summary.left_out[:_MOST_SHOWN]:
+            say(f"  line {line}: {reason}")
+        if summary.bad > _MOST_SHOWN:
+            say(f"  and {summary.bad - _MOST_SHOWN:,} more; --json lists up to 100")
+    if summary.retried:
+        say(f"{summary.retried:,} records that had errored were scored again")
     if summary.duplicates.count:
         examples = ", ".join(summary.duplicates.examples)
         say(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
@@ -189,9 +256,32 @@ def _row(name: str, summary: DatasetSummary) -> tuple[str, ...]:
     spread = summary.criteria.get(name)
     errors = f"{summary.criterion_errors.get(name, 0):,}"
     if spread is None or spread.mean is None:
-        return name, "-", "0", "0%", errors, ""
-    coverage = percent(spread.count / summary.records)
-    return name, f"{spread.mean:.3f}", f"{spread.count:,}", coverage, errors, _histogram(spread.bins)
+        return name, "-", "0", "0%", errors, "-", ""
+    from ..reporting.recorded import mean_of
+
+    coverage, ends = percent(spread.count / summary.records), _ends(mean_of(spread))
+    return name, f"{spread.mean:.3f}", f"{spread.count:,}", coverage, errors, ends, _histogram(spread.bins)
+
+
+def _ends(interval: Interval) -> str:
+    return f"{interval.low:.3f}–{interval.high:.3f}"
+
+
+def _print_groups(summary: DatasetSummary) -> None:
+    from ..reporting.recorded import mean_of, pass_rate
+
+    rows: list[tuple[str, ...]] = []
+    for name, group in sorted(summary.groups.items()):
+        rate, mean = pass_rate(group.outcomes), group.overall.mean
+        shown = "-" if rate.estimate is None else f"{percent(rate.estimate)} ({_percents(rate)})"
+        score = "-" if mean is None else f"{mean:.3f} ({_ends(mean_of(group.overall))})"
+        rows.append((name, f"{group.records:,}", shown, f"{group.outcomes['error']:,}", score))
+    if rows:
+        print_table("Groups", ("Group", "n", "Pass rate (95%)", "Errors", "Overall (95%)"), rows)
+
+
+def _percents(interval: Interval) -> str:
+    return f"{percent(interval.low)}–{percent(interval.high)}"
 
 
 def _histogram(bins: list[int]) -> str:

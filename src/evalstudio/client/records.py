@@ -7,8 +7,10 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
+from ..evaluators.results import RunOutput
 from ..project.documents import AnyStored, DefinitionKind, read_stored
 from ..project.entities import Execution, Run, RunSummary
+from ..reporting.comparison import ComparisonResult
 from ..storage.contract import Filters, Page
 from .asynchronous import AsyncClient, ServerError
 
@@ -37,6 +39,9 @@ class RemoteRecords:
     ) -> Page[Execution]:
         return await self._page("/api/executions", Execution.model_validate, filters, cursor, limit)
 
+    async def compare(self, base: str, candidate: str, **more: str | None) -> ComparisonResult:
+        return await self._client.compare(base, candidate, **more)
+
     async def run(self, run_id: str, *, attempt: int | None = None) -> Run:
         return await self._client.run(run_id, attempt=attempt)
 
@@ -44,6 +49,20 @@ class RemoteRecords:
         self, filters: Filters = _NONE, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]:
         return await self._page("/api/runs", RunSummary.model_validate, filters, cursor, limit)
+
+    async def runs_with_outputs(
+        self, execution_id: str, *, after: str = "", limit: int = 200
+    ) -> list[tuple[RunSummary, RunOutput | None]]:
+        """All after this one, the oldest first: the server lists the newest first, in pages of its own."""
+        filters, cursor = Filters(execution_id=execution_id), None
+        runs: list[RunSummary] = []
+        while True:
+            page = await self.runs(filters, cursor=cursor, limit=_LARGEST_PAGE)
+            runs += [run for run in page.items if run.id > after]
+            cursor = page.cursor
+            if cursor is None or page.items[-1].id <= after:
+                break
+        return [(run, (await self.run(run.id)).output) for run in reversed(runs)]
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         return await self._affected("cancel", execution_id, run_ids)

@@ -79,6 +79,7 @@ class RunResult(_HasVerdict):
             "evaluation": self._evaluation(),
             "evaluatorResults": [result.to_json() for result in self.evaluator_results] or None,
             "metrics": self.metrics or None,
+            "criterionScores": self.verdict.criterion_scores or None,
             "overallScore": self.overall_score,
             "coverage": self.verdict.coverage.to_json() if self.verdict.coverage else None,
             "hookAttempts": {

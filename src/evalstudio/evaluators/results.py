@@ -277,6 +277,7 @@ class RunOutput(TypedDict):
     evaluation: NotRequired[CriteriaAnswer]
     evaluatorResults: NotRequired[list[Finding]]
     metrics: NotRequired[dict[str, float]]
+    criterionScores: NotRequired[dict[str, float]]
     overallScore: NotRequired[float]
     coverage: NotRequired[dict[str, Any]]
     hookAttempts: NotRequired[dict[str, list[Attempt]]]

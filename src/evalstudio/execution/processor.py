@@ -13,6 +13,7 @@ from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
 from ..storage.contract import ClaimedRun, Filters, Lease, Page, Records, RunEnding
 from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
+from .budgets import BudgetKeeper
 from .run_worker import AttemptInterrupted, RunWorker, system_error
 from .workers import has_died, new_worker_id
 from .workspace import Workspace
@@ -47,6 +48,7 @@ class Processor:
     ) -> None:
         self.worker_id = new_worker_id()
         self._store = workspace.store
+        self._budgets = BudgetKeeper(workspace.store)
         self._run_worker = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
         self._per_connector = workspace.config.max_per_connector
@@ -82,6 +84,7 @@ class Processor:
     async def _work_until(self, stop: asyncio.Event, until: Callable[[], Awaitable[bool]] | None) -> None:
         while not stop.is_set() and self._failure is None:
             self._ended.clear()
+            await self._budgets.look()
             claimed = await self._claim()
             if not claimed and not self._active and until is not None and await until():
                 break
@@ -123,6 +126,7 @@ class Processor:
             execution_id=self._execution_id,
         )
         for one in claimed:
+            await self._budgets.watch(one.run.execution_id)
             self._active[one.lease.run_id] = (one, asyncio.create_task(self._work(one)))
         return len(claimed)
 

@@ -14,6 +14,7 @@ from ..conversation.definitions import Case
 from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
 from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
+from ..project.requirements import Budget, Requirement
 from ..project.secrets import check_recipient
 from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
@@ -43,6 +44,8 @@ class ExecutionRequest:
     eval: StoredEval | None = None
     trigger: str = "cli"
     labels: dict[str, Any] = field(default_factory=dict[str, Any])
+    requirements: Sequence[Requirement] = ()
+    budget: Budget | None = None
     only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
 
     @property
@@ -79,7 +82,9 @@ async def request_for(
         chosen.append(connector)
     chosen = chosen or [await store.get("connector", one) for one in stored.connector_ids]
     times = repetitions or stored.repetitions or workspace.config.defaults.repetitions or 1
-    return ExecutionRequest(scenarios, chosen, times, stored)
+    return ExecutionRequest(
+        scenarios, chosen, times, stored, requirements=stored.requirements, budget=stored.budget
+    )
 
 
 async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionRequest:
@@ -169,6 +174,8 @@ async def start_execution(
         labels=await _with_automatic(request.labels, workspace.folder),
         partial=request.partial,
         replayed=workspace.cassette is not None and workspace.cassette.replaying,
+        requirements=[*request.requirements],
+        budget=request.budget,
     )
     environment = await asyncio.to_thread(
         environment_snapshot, workspace, request.scenarios, request.connectors

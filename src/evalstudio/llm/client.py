@@ -35,7 +35,7 @@ from .settings import (
     find_target,
     known_secrets,
 )
-from .usage import RoleUsage, cost_of
+from .usage import RoleUsage, cost_of, count_usage
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -251,6 +251,7 @@ class Llm:
         reply = await self._with_retries(attempt, connection, target, role)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._tallies[role].add(reply.usage, cost)
+        count_usage(role, reply.usage, cost)
         return reply
 
     async def _with_retries(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +52,26 @@ class RoleUsage:
             "waitingSeconds": self.waiting_seconds,
             "queued": self.queued,
         }
+
+
+_counting: ContextVar[dict[str, RoleUsage] | None] = ContextVar("evalstudio_model_usage", default=None)
+
+
+@contextmanager
+def counting_usage() -> Generator[dict[str, RoleUsage]]:
+    """Count by role what models use for what is done inside, such as one run."""
+    usage: dict[str, RoleUsage] = {}
+    token = _counting.set(usage)
+    try:
+        yield usage
+    finally:
+        _counting.reset(token)
+
+
+def count_usage(role: str, tokens: TokensUsage, cost: float | None) -> None:
+    """Tell whoever counts of a call that was made."""
+    if (usage := _counting.get()) is not None:
+        usage.setdefault(role, RoleUsage()).add(tokens, cost)
 
 
 # Any other name is one the user chose for a server of their own, whose prices nobody knows.

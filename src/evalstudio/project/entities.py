@@ -27,6 +27,7 @@ from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
 from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
 from ..messages import Message
+from .requirements import Budget, Requirement
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
@@ -115,6 +116,12 @@ class Eval(Definition):
         le=10_000,
         description="How often each combination runs; the project's default, or once, if not given",
     )
+    requirements: list[Requirement] = Field(
+        default_factory=list[Requirement],
+        max_length=100,
+        description="What an execution must reach; without any, nothing may fail or error",
+    )
+    budget: Budget | None = Field(default=None, description="What an execution may use")
 
     @model_validator(mode="before")
     @classmethod
@@ -257,6 +264,10 @@ class Execution(_Entity):
         description="Why it is not the whole eval: only, connectors, last-failed, cancelled, deleted, budget",
     )
     replayed: bool = Field(default=False, description="Answered from a recording; no agent was called")
+    requirements: list[Requirement] = Field(
+        default_factory=list[Requirement], description="What it must reach, as it was when it started"
+    )
+    budget: Budget | None = Field(default=None, description="What it may use")
 
 
 class Baseline(BaseModel):
@@ -289,6 +300,11 @@ class RunSummary(_Entity):
     completed_at: Moment | None = None
     latency_ms: float | None = None
     total_tokens: int | None = None
+    simulator_tokens: int | None = Field(default=None, description="Not given where it is not known")
+    judge_tokens: int | None = None
+    agent_cost: float | None = Field(default=None, description="US dollars, where the agent reports them")
+    simulator_cost: float | None = None
+    judge_cost: float | None = None
     turn_count: int = 0
     thread_id: str | None = None
     result: Verdict | None = None

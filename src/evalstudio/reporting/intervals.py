@@ -143,11 +143,44 @@ def mean_interval(
     mean = math.fsum(amount for amount, _ in sums) / total
     each_once = [(one, 1) for one in sums]
     variance = _clustered_variance(each_once, mean) if len(sums) > 1 else 0.0
+    worth = _worst_effective(each_once)
     if math.sqrt(variance) <= _EQUAL * max(1.0, abs(mean)):
-        return _without_spread(mean, sums, bounds, confidence)
-    reach = t_quantile((1 + confidence) / 2, max(_worst_effective(each_once) - 2, 1.0))
-    lean = _skewness([amount - mean * runs for amount, runs in sums]) / math.sqrt(len(sums))
-    below, above = _hall(lean, reach) if len(sums) >= FEW else _widest(_hall(lean, reach), (reach, reach))
+        return _without_spread(mean, worth, bounds, confidence)
+    skewness = _skewness([amount - mean * runs for amount, runs in sums])
+    return _around(mean, variance, skewness, worth, len(sums), bounds, confidence)
+
+
+def moments_interval(
+    number: int,
+    mean: float,
+    squares: float,
+    cubes: float,
+    *,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """`mean_interval` of values that each came once, from sums of their squared and cubed deviations."""
+    if not number:
+        return Interval(None, *(bounds or (-math.inf, math.inf)))
+    variance = squares / (number * (number - 1)) if number > 1 else 0.0
+    if math.sqrt(variance) <= _EQUAL * max(1.0, abs(mean)):
+        return _without_spread(mean, number, bounds, confidence)
+    skewness = _adjusted_skewness(number, squares / number, cubes / number)
+    return _around(mean, variance, skewness, number, number, bounds, confidence)
+
+
+def _around(
+    mean: float,
+    variance: float,
+    skewness: float,
+    worth: float,
+    number: int,
+    bounds: tuple[float, float] | None,
+    confidence: float,
+) -> Interval:
+    reach = t_quantile((1 + confidence) / 2, max(worth - 2, 1.0))
+    lean = skewness / math.sqrt(number)
+    below, above = _hall(lean, reach) if number >= FEW else _widest(_hall(lean, reach), (reach, reach))
     error = math.sqrt(variance)
     return Interval(mean, *_within(mean - error * below, mean + error * above, bounds))
 
@@ -174,23 +207,25 @@ def _widest(*sides: tuple[float, float]) -> tuple[float, float]:
 def _skewness(residuals: list[float]) -> float:
     """The sample skewness, adjusted for small samples."""
     number = len(residuals)
-    if number < 3:
-        return 0.0
     middle = math.fsum(residuals) / number
     second = math.fsum((one - middle) ** 2 for one in residuals) / number
     third = math.fsum((one - middle) ** 3 for one in residuals) / number
+    return _adjusted_skewness(number, second, third)
+
+
+def _adjusted_skewness(number: int, second: float, third: float) -> float:
+    if number < 3:
+        return 0.0
     return math.sqrt(number * (number - 1)) / (number - 2) * third / second**1.5
 
 
 def _without_spread(
-    mean: float, sums: Sequence[tuple[float, int]], bounds: tuple[float, float] | None, confidence: float
+    mean: float, worth: float, bounds: tuple[float, float] | None, confidence: float
 ) -> Interval:
     if bounds is None:
         return Interval(mean, -math.inf, math.inf)
     least, most = bounds
-    share = wilson_interval(
-        (mean - least) / (most - least), _worst_effective((one, 1) for one in sums), confidence
-    )
+    share = wilson_interval((mean - least) / (most - least), worth, confidence)
     return Interval(mean, least + share.low * (most - least), least + share.high * (most - least))
 
 

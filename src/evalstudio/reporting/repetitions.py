@@ -50,9 +50,11 @@ def mean_pass_at_k(subjects: Sequence[tuple[int, int]], k: int, *, seed: int = S
     return _averaged(subjects, k, pass_at_k, seed)
 
 
-def mean_pass_hat_k(subjects: Sequence[tuple[int, int]], k: int, *, seed: int = SEED) -> PassK:
+def mean_pass_hat_k(
+    subjects: Sequence[tuple[int, int]], k: int, *, seed: int = SEED, confidence: float = CONFIDENCE
+) -> PassK:
     """pass^k averaged over subjects, each given as (passed, scored)."""
-    return _averaged(subjects, k, pass_hat_k, seed)
+    return _averaged(subjects, k, pass_hat_k, seed, confidence)
 
 
 def _averaged(
@@ -60,6 +62,7 @@ def _averaged(
     k: int,
     estimator: Callable[[int, int, int], float | None],
     seed: int,
+    confidence: float = CONFIDENCE,
 ) -> PassK:
     if k < 1:
         raise ValueError(f"k is {k}; pass@k and pass^k need a k of at least 1")
@@ -69,7 +72,8 @@ def _averaged(
         if share is not None:
             shares[share] += number
     covered = shares.total()
-    return PassK(k, bootstrap_interval(shares, seed=seed), covered, len(subjects) - covered)
+    interval = bootstrap_interval(shares, confidence=confidence, seed=seed)
+    return PassK(k, interval, covered, len(subjects) - covered)
 
 
 def bootstrap_interval(

@@ -16,6 +16,7 @@ from pydantic import BaseModel, computed_field
 from ..project.entities import Counts, RunSummary, Subject
 from ..storage.contract import COUNT_OF, RepetitionCounts, RunGroup
 from .intervals import rate_interval
+from .spending import RoleSpending, spending_by_role, spending_of
 from .subjects import SubjectRuns, by_subject
 
 _SLOWEST = 3
@@ -99,6 +100,7 @@ class ExecutionSummary(Figure):
     slowest: list[SlowSubject]
     tokens: int | None
     runs_with_tokens: int
+    usage: list[RoleSpending]
 
 
 def group_of(run: RunSummary) -> RunGroup:
@@ -114,12 +116,13 @@ def group_of(run: RunSummary) -> RunGroup:
         max_latency_ms=run.latency_ms,
         tokens=run.total_tokens,
         runs_with_tokens=0 if run.total_tokens is None else 1,
+        spent=spending_of(run),
     )
 
 
 def summarize(groups: Iterable[RunGroup], *, agent_errors_fail: bool = False) -> ExecutionSummary:
     """Count runs. Those without an outcome are in no rate."""
-    counted = [_as_failure(group) if agent_errors_fail else group for group in groups]
+    counted = [as_failure(group) if agent_errors_fail else group for group in groups]
     counts = count(counted)
     faults: Counter[str] = Counter()
     for group in counted:
@@ -139,6 +142,7 @@ def summarize(groups: Iterable[RunGroup], *, agent_errors_fail: bool = False) ->
         slowest=_slowest(counted),
         tokens=sum(group.tokens or 0 for group in counted) if with_tokens else None,
         runs_with_tokens=with_tokens,
+        usage=spending_by_role(counted),
     )
 
 
@@ -146,7 +150,7 @@ def _repetitions(runs: SubjectRuns) -> RepetitionCounts:
     return RepetitionCounts(runs.passed, runs.failed, runs.errored)
 
 
-def _as_failure(group: RunGroup) -> RunGroup:
+def as_failure(group: RunGroup) -> RunGroup:
     if group.outcome == "error" and group.fault == "agent":
         return replace(group, outcome="fail", fault=None)
     return group

@@ -15,9 +15,11 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
 from typing import Any
+
+import orjson
 
 from ..base.problems import InvalidInput
 from ..evaluators.contract import Embedder
@@ -28,6 +30,7 @@ from ..plugins import create_registry, load_named, load_plugins
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
 from .plan import ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
+from .retrying import errored_lines, only_lines, replace_results
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
@@ -73,7 +76,8 @@ def set_up(job: ScoringJob) -> JobResources:
         message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
         raise InvalidInput.at(job.plan_path, message, hint)
     reader = RowReader(runner.config.criteria, plan.fields, llm, embedder, plan.limits)
-    return JobResources(plan, Scorer(runner, reader, job), runner, llm)
+    grouped = replace(job, group_by=job.group_by or plan.group_by)
+    return JobResources(plan, Scorer(runner, reader, grouped), runner, llm)
 
 
 Progress = Callable[[DatasetSummary, float], None]
@@ -101,10 +105,32 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
                         raise scored.failure
         except DatasetChanged as change:
             raise _refusal(job, resources, change.line) from None
+    if job.retry_errors:
+        _retry_errors(job, summary)
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
     return summary, resources.plan
+
+
+def _retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
+    """Score what errored once more, and count the results anew."""
+    assert job.output is not None
+    lines = errored_lines(job.output)
+    if not lines:
+        return
+    # Connections to models belong to the loop they were opened on, and that one is closed.
+    resources = set_up(job)
+    response_column = resources.plan.fields.get("response", "response")
+    chunks = read_chunks(job.dataset, chunk_bytes=_MODEL_CHUNK_BYTES, response_column=response_column)
+    with closing(_scored(job, resources, only_lines(chunks, lines))) as parts:
+        fresh = (line for scored in parts for line in scored.lines)
+        summary.retried = replace_results(job.output, fresh)
+    summary.retries += resources.retries()
+    summary.forget_results()
+    with job.output.open("rb") as file:
+        for line in file:
+            summary.add(orjson.loads(line))
 
 
 def _remaining(

@@ -64,6 +64,9 @@ class ScoringPlan(StrictConfig):
         default_factory=dict[str, Share], description="Lowest acceptable mean per criterion, 0–1"
     )
     fail_under: Share | None = Field(None, description="Lowest acceptable overall score, 0–1")
+    group_by: str | None = Field(
+        None, min_length=1, description="Summarise by agentId, sessionId or a field of the records' metadata"
+    )
     only: Names = Field(default_factory=list[str], description="Run only these types, kinds or costs")
     skip: Names = Field(default_factory=list[str], description="Leave out these types, kinds or costs")
     concurrency: int = Field(8, ge=1, description="Records waiting for a model at once")
@@ -248,3 +251,5 @@ class ScoringJob:
     resume: bool = False
     workers: int = 1
     config_path: Path | None = None
+    group_by: str | None = None
+    retry_errors: bool = False

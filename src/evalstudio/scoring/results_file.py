@@ -29,6 +29,7 @@ from .summary import DatasetSummary
 _FORMAT = 3
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
+_LONGEST_FIRST_LINE = 10_000_000
 _DECISIVE_OF_MODELS = {"provider", "base_url", "models", "structured", "max_tokens", "temperature", "seed"}
 
 
@@ -127,6 +128,7 @@ class ResultsFile:
             self._summary.resumed = self._summary.records
             self._note = note.open("r+b", buffering=0)
         else:
+            _check_replaceable(path, note)
             file.truncate(0)
             self._note = note.open("wb", buffering=0)
             self._write_note(self._hash.up_to(0))
@@ -177,6 +179,20 @@ def scored_records(path: Path) -> Iterator[tuple[int, str]]:
             yield result["line"], result["recordId"]
 
 
+def _check_replaceable(path: Path, note: Path) -> None:
+    """A file that holds anything but results of ours is somebody's work: it is not replaced."""
+    if not path.stat().st_size or note.is_file():
+        return
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST_FIRST_LINE)
+    try:
+        is_result = {"recordId", "outcome"} <= orjson.loads(first).keys()
+    except (orjson.JSONDecodeError, AttributeError):
+        is_result = False
+    if not is_result:
+        raise InvalidInput(f"{path}: is no results file, so it is not overwritten; name another output file")
+
+
 def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
     decisive = plan.model_dump(mode="json", include=_DECISIVE)
     if plan.llm_settings is not None:
@@ -189,6 +205,7 @@ def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
         "sample": job.share,
         "seed": job.seed,
         "skipBad": job.skip_bad,
+        "groupBy": job.group_by or plan.group_by,
     }
 
 

@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..base.json_text import json_bytes
+from ..base.json_text import json_bytes, json_text
+from ..base.paths import MISSING, lookup
+from ..base.text import cut
 from ..evaluators.aggregate import conclude_once, run_evaluators
 from ..evaluators.results import Verdict
 from ..evaluators.running import run_inline
@@ -23,6 +25,8 @@ from .runner import EvaluationRunner
 from .summary import DatasetSummary
 
 _WINDOW = 4
+_LONGEST_GROUP = 200
+NO_GROUP = "(none)"
 Result = dict[str, Any]
 
 
@@ -137,7 +141,7 @@ class Scorer:
                 return
 
     def _refused(self, problem: BadRecord, scored: ScoredChunk) -> bool:
-        scored.summary.bad += 1
+        scored.summary.leave_out(problem.line, problem.message)
         if self._job.skip_bad:
             return False
         scored.failure = problem
@@ -155,7 +159,19 @@ class Scorer:
         outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
         outcome.input_snapshot = {"dataset": self._dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata
-        return {"recordId": record.id, "line": record.line, **outcome.to_json()}
+        result = {"recordId": record.id, "line": record.line, **outcome.to_json()}
+        if self._job.group_by is not None:
+            result["group"] = _group(record, self._job.group_by)
+        return result
+
+
+def _group(record: Record, field: str) -> str:
+    """The group of a record: its agent, its session, or what its metadata says."""
+    own = {"agentId": record.agent_id, "sessionId": record.session_id}
+    value = own[field] if field in own else lookup(record.facts.metadata, field)
+    if value is None or value is MISSING:
+        return NO_GROUP
+    return cut(value if isinstance(value, str) else json_text(value), _LONGEST_GROUP)
 
 
 async def _finished(window: deque[asyncio.Task[Result]]) -> list[Result]:

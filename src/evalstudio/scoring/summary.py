@@ -18,6 +18,9 @@ METRIC_OUTCOMES = ("measured", "missing", "error")
 # Ids are remembered as numbers, and so many at most: memory must not grow with the dataset.
 MOST_IDS = 100_000
 _MOST_EXAMPLES = 3
+_MOST_LEFT_OUT = 100
+_MOST_GROUPS = 1_000
+OTHER_GROUPS = "(other groups)"
 
 
 @dataclass(slots=True)
@@ -40,18 +43,33 @@ class Duplicates:
 
 @dataclass(slots=True)
 class Distribution:
-    """Numbers as a count, their mean and a histogram over 0–1."""
+    """Numbers as a count, their mean and spread, and a histogram over 0–1.
+
+    Powers are summed of the distance to the first number: sums of large numbers would cancel each other out.
+    """
 
     count: int = 0
     total: float = 0.0
+    origin: float = 0.0
+    sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
     bins: list[int] = field(default_factory=lambda: [0] * BINS)
 
     def add(self, value: float) -> None:
+        if not self.count:
+            self.origin = value
+        distance = value - self.origin
+        first, second, third = self.sums
+        square = distance * distance
+        self.sums = first + distance, second + square, third + square * distance
         self.count += 1
         self.total += value
         self.bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
 
     def merge(self, other: Distribution) -> None:
+        if not self.count:
+            self.origin = other.origin
+        moved = _moved(other.sums, other.count, other.origin - self.origin)
+        self.sums = (self.sums[0] + moved[0], self.sums[1] + moved[1], self.sums[2] + moved[2])
         self.count += other.count
         self.total += other.total
         self.bins = [a + b for a, b in zip(self.bins, other.bins, strict=True)]
@@ -59,6 +77,44 @@ class Distribution:
     @property
     def mean(self) -> float | None:
         return self.total / self.count if self.count else None
+
+    def central_sums(self) -> tuple[float, float]:
+        """The sums of the squared and the cubed deviations from the mean."""
+        if not self.count:
+            return 0.0, 0.0
+        _, second, third = _moved(self.sums, self.count, -self.sums[0] / self.count)
+        return max(second, 0.0), third
+
+
+def _moved(sums: tuple[float, float, float], count: int, by: float) -> tuple[float, float, float]:
+    """Sums of powers of distances that have all grown by a number."""
+    first, second, third = sums
+    return (
+        first + count * by,
+        second + 2 * by * first + count * by * by,
+        third + 3 * by * second + 3 * by * by * first + count * by**3,
+    )
+
+
+@dataclass(slots=True)
+class GroupTally:
+    """The records of one group: their outcomes, and their overall score."""
+
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(get_args(Outcome), 0))
+    overall: Distribution = field(default_factory=Distribution)
+
+    @property
+    def records(self) -> int:
+        return sum(self.outcomes.values())
+
+    def merge(self, other: GroupTally) -> None:
+        for name, count in other.outcomes.items():
+            self.outcomes[name] += count
+        self.overall.merge(other.overall)
+
+    def to_json(self) -> dict[str, Any]:
+        mean = _rounded(self.overall.mean)
+        return {"records": self.records, "outcomes": self.outcomes, "overallScore": mean}
 
 
 @dataclass(slots=True)
@@ -111,7 +167,12 @@ class DatasetSummary:
     duplicates: Duplicates = field(default_factory=Duplicates)
     criterion_errors: dict[str, int] = field(default_factory=dict[str, int])
     errors: dict[str, int] = field(default_factory=dict[str, int])
+    groups: dict[str, GroupTally] = field(default_factory=dict[str, GroupTally])
+    left_out: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """The first unreadable records: line and reason."""
     retries: int = 0
+    retried: int = 0
+    """Records that had errored and were scored once more."""
 
     @property
     def read(self) -> int:
@@ -130,6 +191,11 @@ class DatasetSummary:
         overall = result.get("overallScore")
         if overall is not None:
             self.overall.add(overall)
+        if "group" in result:
+            group = self._group(result["group"])
+            group.outcomes[result["outcome"]] += 1
+            if overall is not None:
+                group.overall.add(overall)
         for name, value in result["criterionScores"].items():
             (self.criteria.get(name) or _spread(self.criteria, name)).add(value)
         for name, value in result["metrics"].items():
@@ -142,7 +208,37 @@ class DatasetSummary:
                 _count(self.criterion_errors, item["criterionName"])
                 _count(self.errors, item["error"][:200])
 
+    def forget_results(self) -> None:
+        """Count results from the start again; what the results file does not hold is kept."""
+        fresh = DatasetSummary(criteria={name: Distribution() for name in self.criteria})
+        for name in (
+            "records",
+            "outcomes",
+            "overall",
+            "criteria",
+            "metrics",
+            "evaluators",
+            "groups",
+            "criterion_errors",
+            "errors",
+        ):
+            setattr(self, name, getattr(fresh, name))
+
+    def leave_out(self, line: int, reason: str) -> None:
+        """Count a record that could not be read."""
+        self.bad += 1
+        if len(self.left_out) < _MOST_LEFT_OUT:
+            self.left_out.append((line, reason))
+
+    def _group(self, name: str) -> GroupTally:
+        if name not in self.groups and len(self.groups) >= _MOST_GROUPS:
+            name = OTHER_GROUPS
+        return self.groups.setdefault(name, GroupTally())
+
     def merge(self, other: DatasetSummary) -> None:
+        self.left_out = [*self.left_out, *other.left_out][:_MOST_LEFT_OUT]
+        for name, group in other.groups.items():
+            self._group(name).merge(group)
         self.records += other.records
         self.bad += other.bad
         self.unsampled += other.unsampled
@@ -165,6 +261,7 @@ class DatasetSummary:
             "bad": self.bad,
             "notSampled": self.unsampled,
             "resumed": self.resumed,
+            "retried": self.retried,
             "outcomes": self.outcomes,
             "evaluators": {name: tally.to_json() for name, tally in self.evaluators.items()},
             "overallScore": _rounded(self.overall.mean),
@@ -182,6 +279,8 @@ class DatasetSummary:
                 name: {"mean": _rounded(spread.mean), "n": spread.count}
                 for name, spread in self.metrics.items()
             },
+            "groups": {name: group.to_json() for name, group in self.groups.items()},
+            "leftOut": [{"line": line, "reason": reason} for line, reason in self.left_out],
             "errors": self.errors,
             "duplicateIds": self.duplicates.count,
             "retries": self.retries,

@@ -14,7 +14,7 @@ from ..evaluators.results import Turn
 from .contract import COUNT_OF, Lease, RunEnding
 from .errors import LeaseLost
 from .rows import AnyRow
-from .schema import VERDICT, messages, outputs, runs, turns
+from .schema import USED, VERDICT, messages, outputs, runs, turns
 from .transaction import Transaction, now_ms
 
 # Built once: putting a statement together costs more than running it.
@@ -26,7 +26,7 @@ _LOCKED_ROW = (
 _LAST_TURN = select(func.max(turns.c.turn)).where(
     turns.c.run_id == bindparam("run_id"), turns.c.attempt == bindparam("run_attempt")
 )
-_MEASURED = ("error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
+_MEASURED = (*USED, "error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
 _ENDED = ("status", *VERDICT, *_MEASURED, "completed", "updated")
 _last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _LAST_TURN.scalar_subquery(), 0)
 _ended: dict[str, Any] = {name: bindparam(name) for name in _ENDED}
@@ -71,6 +71,7 @@ def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = F
     """End a run if it runs under this attempt, in the hands of this worker (or of anybody)."""
     verdict, moment = ending.verdict, now_ms()
     values: dict[str, Any] = {name: getattr(verdict, name) for name in VERDICT} | {
+        **{name: getattr(ending, name) for name in USED},
         "run_id": lease.run_id,
         "run_attempt": lease.attempt,
         "worker": lease.worker_id,

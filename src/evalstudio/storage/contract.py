@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from ..base.json_text import json_text
-from ..evaluators.results import Finding, Outcome, Turn, Verdict
+from ..evaluators.results import Finding, Outcome, RunOutput, Turn, Verdict
 from ..messages import TokensUsage
 from ..project.documents import AnyStored, DefinitionKind
 from ..project.entities import Counts, Execution, Run, RunSummary, Subject, new_id
@@ -158,6 +158,11 @@ class RunEnding:
     last_turn: Turn | None = None
     final_results: Sequence[Finding] = ()
     answer_hash: str | None = None
+    simulator_tokens: int | None = None
+    judge_tokens: int | None = None
+    agent_cost: float | None = None
+    simulator_cost: float | None = None
+    judge_cost: float | None = None
 
     @property
     def total_tokens(self) -> int | None:
@@ -241,6 +246,15 @@ class Tally:
     total_tokens: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What finished runs used beside the agent's tokens. Each sum covers the runs of which it is known."""
+
+    finished: int = 0
+    known: Mapping[str, int] = field(default_factory=dict[str, int])
+    sums: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
 GroupedBy = Literal["scenario", "persona", "connector"]
 
 
@@ -257,6 +271,7 @@ class RunGroup:
     max_latency_ms: float | None
     tokens: int | None
     runs_with_tokens: int
+    spent: Spending = field(default_factory=lambda: Spending())
 
 
 class Records(Protocol):
@@ -278,6 +293,9 @@ class Records(Protocol):
     async def runs(
         self, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]: ...
+    async def runs_with_outputs(
+        self, execution_id: str, /, *, after: str = "", limit: int = 200
+    ) -> list[tuple[RunSummary, RunOutput | None]]: ...
     async def cancel(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
     ) -> int: ...

@@ -28,13 +28,14 @@ from .contract import (
     Page,
     RepetitionCounts,
     RunGroup,
+    Spending,
     Tally,
     cursor_after,
     read_cursor,
 )
 from .errors import NotFound
 from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
-from .schema import BAD, COUNTED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
+from .schema import BAD, COUNTED, USED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
 LARGEST_PAGE = 1000
@@ -218,6 +219,24 @@ def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Ru
     )
 
 
+def runs_with_outputs(
+    unit: Transaction, execution_id: str, *, after: str = "", limit: int = 200
+) -> list[tuple[RunSummary, RunOutput | None]]:
+    """Runs of an execution, the oldest first and from one on, with what they came to in detail."""
+    attempt = (outputs.c.run_id == runs.c.id) & (outputs.c.attempt == runs.c.attempt)
+    query = select(*RUN_COLUMNS, outputs.c.output).select_from(runs.outerjoin(outputs, attempt))
+    query = query.where(runs.c.execution_id == execution_id, runs.c.id > after).order_by(runs.c.id)
+    rows = unit.connection.execute(query.limit(limit)).all()
+    return [(summary_of(row), _read_output(row.output)) for row in rows]
+
+
+def _read_output(output: dict[str, Any] | None) -> RunOutput | None:
+    if output is None:
+        return None
+    output.pop(FINAL_RESULTS, None)
+    return _OUTPUT.validate_python(output)
+
+
 def _output(
     unit: Transaction, run_id: str, attempt: int, run_turns: Sequence[Turn]
 ) -> tuple[RunOutput | None, Verdict | None]:
@@ -318,6 +337,8 @@ def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGrou
         func.max(runs.c.latency_ms).label("max_latency"),
         func.sum(runs.c.total_tokens).label("tokens"),
         func.count(runs.c.total_tokens).label("runs_with_tokens"),
+        *(func.sum(runs.c[name]).label(f"sum_{name}") for name in USED),
+        *(func.count(runs.c[name]).label(f"known_{name}") for name in USED),
     ]
     query = select(*columns, *sums).where(*run_conditions(filters)).group_by(*columns)
     return [
@@ -331,9 +352,18 @@ def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGrou
             max_latency_ms=row.max_latency,
             tokens=None if row.tokens is None else int(row.tokens),
             runs_with_tokens=row.runs_with_tokens,
+            spent=_spending(row),
         )
         for row in unit.connection.execute(query.order_by(*columns))
     ]
+
+
+def _spending(row: AnyRow) -> Spending:
+    return Spending(
+        finished=row.runs if row.outcome is not None else 0,
+        known={name: getattr(row, f"known_{name}") for name in USED},
+        sums={name: float(getattr(row, f"sum_{name}") or 0) for name in USED},
+    )
 
 
 def _counts() -> list[ColumnElement[Any]]:

@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from ..conversation.definitions import Definition
 from ..evaluators.results import Verdict
 from ..project.entities import Execution, name_key
 from .attempts import end
@@ -60,6 +61,20 @@ def enqueue(
     return stored_execution(unit, execution.id)
 
 
+def add_runs(unit: Transaction, execution_id: str, new: Sequence[NewRun]) -> Execution:
+    """Further runs of an execution that exists."""
+    execution = stored_execution(unit, execution_id)
+    if unit.again and new and unit.has(runs, new[0].id):
+        return execution
+    moment = now_ms()
+    keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
+    for run in new:
+        unit.add(runs, run_row(run, execution, moment))
+    unit.count(execution_id, total=len(new), queued=len(new))
+    unit.new_work = bool(new)
+    return execution
+
+
 def stored_execution(unit: Transaction, execution_id: str) -> Execution:
     query = select(executions).where(executions.c.id == execution_id)
     return execution_of(unit.connection.execute(query).one())
@@ -83,7 +98,13 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
         "labels": execution.labels,
         "partial": execution.partial,
         "replayed": execution.replayed,
+        "requirements": [_document(one) for one in execution.requirements],
+        "budget": _document(execution.budget) if execution.budget else None,
     }
+
+
+def _document(definition: Definition) -> dict[str, Any]:
+    return definition.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:

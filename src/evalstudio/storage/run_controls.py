@@ -13,6 +13,7 @@ from .errors import InUse, NotFound
 from .rows import AnyRow
 from .schema import (
     COUNTED,
+    USED,
     VERDICT,
     baselines,
     evaluations,
@@ -85,13 +86,27 @@ def cancel_all(unit: Transaction, execution_id: str) -> int:
     return cancelled
 
 
+def end_for_budget(unit: Transaction, execution_id: str) -> int:
+    """Start no more runs of an execution: what waits is cancelled, what runs may finish."""
+    moment = now_ms()
+    waiting = (runs.c.execution_id == execution_id) & (runs.c.status == "queued")
+    ended = {"status": "cancelled", "lease_until": None, "completed": moment, "updated": moment}
+    number = unit.connection.execute(update(runs).where(waiting).values(**ended)).rowcount
+    if number:
+        mark_partial(unit, execution_id, "budget")
+        unit.count(execution_id, cancelled=number, queued=-number)
+        cancelled = (runs.c.status == "cancelled") & (runs.c.completed == moment)
+        unit.add_events_of_runs("run.cancelled", (runs.c.execution_id == execution_id) & cancelled)
+    return number
+
+
 def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
     """Queue errored runs again under the next attempt; no others."""
     rows = _some_locked(unit, which, "error")
     if not rows:
         return 0
     moment = now_ms()
-    measured = (*VERDICT, "error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
+    measured = (*VERDICT, *USED, "error", "latency_ms", "total_tokens", "thread_id", "answer_hash")
     reset = dict.fromkeys((*measured, "worker_id", "lease_until", "started", "completed"))
     unit.connection.execute(
         update(runs)

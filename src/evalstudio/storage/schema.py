@@ -86,8 +86,10 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0006"
+HEAD = "0007"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
+# What a run used beside its agent's tokens; empty means that it is not known.
+USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
 VERDICT = ("outcome", "fault", "score", "overall_score", "reason")
 
 metadata = MetaData()
@@ -141,6 +143,8 @@ executions = Table(
     Column("partial", Plain),
     Column("replayed", Boolean, nullable=False, server_default=false()),
     Column("environment", Id),
+    Column("requirements", Json),
+    Column("budget", Json),
 )
 
 baselines = Table(
@@ -195,6 +199,11 @@ runs = Table(
     Column("case", Json),
     Column("case_hash", Id),
     Column("answer_hash", Id),
+    Column("simulator_tokens", BigInteger),
+    Column("judge_tokens", BigInteger),
+    Column("agent_cost", Float(53)),
+    Column("simulator_cost", Float(53)),
+    Column("judge_cost", Float(53)),
 )
 
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")

@@ -182,6 +182,9 @@ class SqlStore:
     set_baseline = _writing(comparing.set_baseline)
     remove_baseline = _writing(comparing.remove_baseline)
     mark_partial = _writing(mark_partial)
+    add_runs = _writing(queue.add_runs)
+    end_for_budget = _writing(run_controls.end_for_budget)
+    runs_with_outputs = _reading(lists.runs_with_outputs)
 
     async def cancel(self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None) -> int:
         which = run_controls.which_runs(execution_id, run_ids)

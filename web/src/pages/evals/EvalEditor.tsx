@@ -20,7 +20,14 @@ import { notify } from '../../parts/notifications';
 type Stored = Schemas['StoredEval'];
 type Draft = Omit<Stored, keyof StoredFields>;
 
-const BLANK: Draft = { name: '', scenarioIds: [], connectorIds: [], repetitions: null };
+const BLANK: Draft = {
+  name: '',
+  scenarioIds: [],
+  connectorIds: [],
+  repetitions: null,
+  requirements: [],
+  budget: null,
+};
 const SHELF = {
   read: (id: string) => dataOf(client.GET('/api/evals/{id}', { params: { path: { id } } })),
   create: createEval,

@@ -1,0 +1,56 @@
+"""``evalstudio report``: an execution or a results file as a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import ConfigOption, ServerOption
+from .output import say
+from .project import project_at, run_async
+from .report_files import FORMATS, report_targets, write_all
+from .runs import execution_id
+
+
+def report(
+    target: Annotated[str, typer.Argument(help="An execution's id, last, or a results file of score.")],
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "terminal",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it here, not to stdout.", show_default=False)
+    ] = None,
+    agent_errors: Annotated[
+        str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
+    ] = "error",
+    config: ConfigOption = None,
+    server: ServerOption = None,
+) -> None:
+    """Write what an execution or a results file came to: for people, pull requests or CI systems."""
+    from ..base.problems import InvalidInput
+
+    if agent_errors not in ("error", "fail"):
+        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
+    [chosen] = report_targets([f"{form}={output or '-'}"])
+
+    file = Path(target)
+    is_file = file.is_file()
+
+    async def work() -> None:
+        if is_file:
+            from ..reporting.reports.recorded import recorded_source
+
+            await write_all(recorded_source(file), [chosen])
+            return
+        async with project_at(config, server) as project:
+            from ..execution.conclusion import conclude
+
+            records = project.records
+            execution = await records.execution(await execution_id(records, target))
+            fails = agent_errors == "fail"
+            done = await conclude(records, execution, agent_errors_fail=fails, detailed=True)
+            await write_all(done.source, [chosen])
+
+    run_async(work())
+    if output is not None:
+        say(f"Written to {output}.")

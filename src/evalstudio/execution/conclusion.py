@@ -1,0 +1,123 @@
+"""What an execution came to: its numbers, its requirements held against them, and the head of its reports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from ..base.problems import InvalidInput
+from ..evaluators.results import RunOutput
+from ..project.entities import Execution, RunSummary, Subject, now
+from ..reporting.comparison import ComparisonResult
+from ..reporting.early import EarlyDecisions
+from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
+from ..reporting.reports.executions import ExecutionSource, HeadBuilder
+from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
+from ..reporting.spending import exceeded, unseen
+from ..reporting.statistics import ExecutionSummary, summarize
+from ..storage.contract import Filters, Records
+from ..storage.errors import NotFound
+from ..storage.store import SqlStore
+from .comparing import ComparisonRequest, compare_named
+from .processor import all_runs
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The verdict on an execution with all it rests on."""
+
+    summary: ExecutionSummary
+    requirements: list[RequirementResult]
+    standing: Standing
+    source: ExecutionSource
+
+
+async def conclude(
+    records: Records,
+    execution: Execution,
+    *,
+    agent_errors_fail: bool = False,
+    detailed: bool = False,
+    early: EarlyDecisions | None = None,
+) -> Conclusion:
+    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run.
+
+    ``early`` are decisions that were taken while its repetitions came in.
+    """
+    requirements = execution.requirements
+    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    evidence = ExecutionEvidence(
+        requirements,
+        tags=await tagged_scenarios(records, requirements),
+        baselines={name: await find_baseline(records, execution, name) for name in names},
+        agent_errors_fail=agent_errors_fail,
+    )
+    builder, groups = HeadBuilder(evidence), GroupedRuns()
+    details = detailed or evidence.needs_outputs
+    async for run, output in (
+        each_run(records, execution.id) if details else _without_outputs(records, execution)
+    ):
+        builder.add(run, output)
+        groups.add(run)
+    summary = summarize(groups, agent_errors_fail=agent_errors_fail)
+    results = judge(requirements, evidence)
+    if early is not None:
+        results = early.settled(results)
+    standing = overall(results) if requirements else standing_of(summary.counts)
+    head = builder.head(execution, summary, standing, results)
+    head.notes[:0] = _budget_notes(execution, summary)
+    source = ExecutionSource(records, execution, head, agent_errors_fail)
+    return Conclusion(summary, results, standing, source)
+
+
+def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
+    """That a budget ended it, and what of it the budget could not see."""
+    budget = execution.budget
+    if budget is None:
+        return []
+    end = execution.completed_at or now()
+    reached = exceeded(budget, summary.usage, (end - execution.created_at).total_seconds())
+    ended = summary.counts.cancelled > 0 and reached
+    return [f"Ended by its budget: {reached}"] * bool(ended) + unseen(budget, summary.usage)
+
+
+async def _without_outputs(
+    records: Records, execution: Execution
+) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
+    """Summaries alone, which a server sends in pages."""
+    async for run in all_runs(records, Filters(execution_id=execution.id)):
+        yield run, None
+
+
+class ComparesExecutions(Protocol):
+    """A server that compares for us."""
+
+    async def compare(self, base: str, candidate: str, **more: str | None) -> ComparisonResult: ...
+
+
+async def find_baseline(records: Records, execution: Execution, name: str) -> Baseline | str:
+    """The baseline of this name with its runs by subject; a text says why there is none.
+
+    A subject whose question changed since is left out: a drop there would say nothing about the agent.
+    """
+    try:
+        comparison = await _compared(records, execution, name)
+    except (InvalidInput, NotFound) as error:
+        return str(error)
+    changed = {one.subject.key for one in comparison.subjects if one.category == "changed"}
+    if len(changed) < comparison.counts.get("changed", 0):
+        return f"more than {len(comparison.subjects):,} subjects differ from {name}; compare them first"
+    base, groups = comparison.base, GroupedRuns()
+    async for run in all_runs(records, Filters(execution_id=base.id)):
+        if Subject.of(run).key not in changed:
+            groups.add(run)
+    shown = f"{name} ({base.id})" if name != base.id else name
+    return Baseline.of(shown + (f" without {len(changed)} changed questions" if changed else ""), groups)
+
+
+async def _compared(records: Records, execution: Execution, name: str) -> ComparisonResult:
+    if isinstance(records, SqlStore):
+        return await compare_named(records, ComparisonRequest(name, execution.id, execution.eval_id))
+    there = cast(ComparesExecutions, records)
+    return await there.compare(name, execution.id, evalId=execution.eval_id)

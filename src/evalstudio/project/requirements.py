@@ -1,0 +1,243 @@
+"""What an eval requires of an execution, and what it may spend; how both are written in files and commands.
+
+``reporting/requirements.py`` says whether they are met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
+
+from ..base.files import read_file
+from ..base.problems import InvalidInput, problems_of
+from ..conversation.definitions import Definition
+
+RequirementKind = Literal[
+    "passRate", "passHatK", "noRegression", "metric", "criterion", "maxErrors", "maxFlaky", "minCoverage"
+]
+_KINDS: tuple[RequirementKind, ...] = (
+    "passRate",
+    "passHatK",
+    "noRegression",
+    "maxErrors",
+    "maxFlaky",
+    "minCoverage",
+    "metric",
+    "criterion",
+)
+_COVERAGE: tuple[RequirementKind] = ("minCoverage",)
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+
+
+def _is_amount(value: int | str) -> int | str:
+    if isinstance(value, str):
+        share = _SHARE.fullmatch(value)
+        if share is None or float(share[1]) > 100:
+            raise ValueError(f'"{value}" is neither a whole number nor a share such as "2%"')
+    return value
+
+
+def as_share(amount: str) -> float:
+    """A share that is written in percent."""
+    return float(amount.strip(" %")) / 100
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[
+    Annotated[int, Field(ge=0, strict=True)] | str,
+    Field(union_mode="left_to_right"),
+    AfterValidator(_is_amount),
+]
+
+
+class Requirement(Definition):
+    """One thing that an execution must reach. Exactly one of the kinds is given; the rest says more of it."""
+
+    pass_rate: Share | None = Field(default=None, description="The least share of scored runs that pass")
+    pass_hat_k: Share | None = Field(
+        default=None, description="The least share of subjects that pass k times in a row (pass^k)"
+    )
+    no_regression: str | None = Field(
+        default=None, min_length=1, description="The baseline or execution that it must not be worse than"
+    )
+    max_errors: Amount | None = Field(default=None, description='The most errored runs: 3, or "2%" of them')
+    max_flaky: Amount | None = Field(
+        default=None, description='The most flaky subjects: 3, or "2%" of those that ran more than once'
+    )
+    min_coverage: Share | None = Field(
+        default=None, description="The least share of runs that passed or failed; of a criterion: were scored"
+    )
+    metric: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A metric by name, or latencyMs, totalTokens, turns; its mean unless percentile is given",
+    )
+    criterion: str | None = Field(default=None, min_length=1, description="The criterion whose mean is held")
+    k: int | None = Field(default=None, ge=1, le=1000, description="How many runs in a row, for passHatK")
+    percentile: float | None = Field(default=None, gt=0, lt=100, description="95 is the 95th, for metric")
+    min: float | None = Field(default=None, description="The least value, for metric and criterion")
+    max: float | None = Field(default=None, description="The greatest value, for metric and criterion")
+    min_effect: Share | None = Field(
+        default=None, description="The smallest drop that counts, for noRegression; any, if not given"
+    )
+    alpha: float | None = Field(
+        default=None, gt=0, lt=0.5, description="How often noRegression may be wrong by chance; usually 0.05"
+    )
+    scenario: str | None = Field(default=None, min_length=1, description="Only this scenario")
+    tag: str | None = Field(default=None, min_length=1, description="Only scenarios with this tag")
+    confidence: float | None = Field(
+        default=None, gt=0.5, lt=1, description="Hold the interval's bound at this confidence, not the point"
+    )
+
+    @property
+    def kind(self) -> RequirementKind:
+        values = {field: getattr(self, name) for name, field in _FIELDS.items()}
+        return next(kind for kind in _KINDS if values[kind] is not None)
+
+    @property
+    def text(self) -> str:
+        """As it is written on the command line."""
+        values = self.model_dump(by_alias=True, exclude_none=True)
+        first = self.kind
+        ordered = [first, *(name for name in values if name != first)]
+        return ",".join(f"{name}{_operator(name)}{_plain(values[name])}" for name in ordered)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Requirement:
+        values = {field: getattr(self, name) for name, field in _FIELDS.items()}
+        kinds: list[RequirementKind] = [kind for kind in _KINDS if values[kind] is not None]
+        if set(kinds) == {"minCoverage", "criterion"}:
+            kinds = list(_COVERAGE)
+        if len(kinds) != 1:
+            said = f"gives {' and '.join(kinds)}" if kinds else "gives none"
+            raise ValueError(f"a requirement is one of {', '.join(_KINDS)}; this one {said}")
+        for field, needed in _BELONGS.items():
+            if getattr(self, field) is not None and kinds[0] not in needed:
+                raise ValueError(f"{_FIELDS[field]} belongs to {' and '.join(needed)}, not to {kinds[0]}")
+        _check_bounds(self, kinds[0])
+        return self
+
+
+_FIELDS = {name: field.alias or name for name, field in Requirement.model_fields.items()}
+_MEASURED: tuple[RequirementKind, ...] = ("metric", "criterion")
+_SURE: tuple[RequirementKind, ...] = ("passRate", "passHatK", "noRegression", "metric", "criterion")
+_BELONGS: dict[str, tuple[RequirementKind, ...]] = {
+    "k": ("passHatK",),
+    "percentile": ("metric",),
+    "min": _MEASURED,
+    "max": _MEASURED,
+    "min_effect": ("noRegression",),
+    "alpha": ("noRegression",),
+    "confidence": _SURE,
+}
+
+
+def _check_bounds(requirement: Requirement, kind: RequirementKind) -> None:
+    if kind == "passHatK" and requirement.k is None:
+        raise ValueError("passHatK needs k: how many runs in a row must pass")
+    if kind in _MEASURED:
+        low, high = requirement.min, requirement.max
+        if low is None and high is None:
+            raise ValueError(f"{kind} needs min or max: what is required of it")
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"min {low:g} is more than max {high:g}")
+
+
+class Budget(Definition):
+    """What an execution may use. What is spent when a limit is reached is kept, and marked as partial."""
+
+    max_cost: float | None = Field(default=None, gt=0, description="US dollars, of all roles, where known")
+    max_tokens: int | None = Field(default=None, ge=1, description="Tokens of agent, simulator and judge")
+    max_time: float | None = Field(default=None, gt=0, description="Seconds from its start")
+
+    @property
+    def unlimited(self) -> bool:
+        return self.max_cost is None and self.max_tokens is None and self.max_time is None
+
+
+def read_budget(max_cost: float | None, max_tokens: int | None, max_time: float | None) -> Budget | None:
+    """The budget that a command gives, if it gives any."""
+    try:
+        limits = {"maxCost": max_cost, "maxTokens": max_tokens, "maxTime": max_time}
+        budget = Budget.model_validate(limits)
+    except ValidationError as error:
+        raise InvalidInput(*problems_of(error)) from None
+    return None if budget.unlimited else budget
+
+
+_AT_LEAST = {"passRate", "passHatK", "minCoverage", "min"}
+_AT_MOST = {"maxErrors", "maxFlaky", "max"}
+_PART = re.compile(r"\s*([A-Za-z]+)\s*(>=|<=|=)\s*(.*?)\s*", re.DOTALL)
+# A comma ends a part only where another field follows: names may hold commas.
+_SPLIT = re.compile(r",(?=\s*(?:" + "|".join(_FIELDS.values()) + r")\s*(?:>=|<=|=))")
+_REQUIREMENTS = TypeAdapter(list[Requirement])
+_EXAMPLE = "passRate>=0.9, or passRate>=0.9,scenario=Refund,confidence=0.95"
+
+
+def _operator(name: str) -> str:
+    return ">=" if name in _AT_LEAST else "<=" if name in _AT_MOST else "="
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def read_requirements(options: Iterable[str]) -> list[Requirement]:
+    """What ``--require`` gives: requirements as text, or files that hold a list of them."""
+    requirements: list[Requirement] = []
+    for option in options:
+        requirements += [read_requirement(option)] if _PART.match(option) else _from_file(Path(option))
+    return requirements
+
+
+def read_requirement(text: str) -> Requirement:
+    """A requirement as ``passRate>=0.9,scenario=Refund``: the fields that files have, in any order."""
+    fields: dict[str, Any] = {}
+    for part in _SPLIT.split(text):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise InvalidInput(f'--require "{text}": "{part}" is not FIELD=VALUE; write {_EXAMPLE}')
+        name, operator, value = match.groups()
+        if name not in _FIELDS.values():
+            raise InvalidInput(f'--require "{text}": there is no "{name}"; there are {", ".join(_KINDS)}')
+        if operator not in ("=", _operator(name)):
+            raise InvalidInput(f'--require "{text}": {name} is written {name}{_operator(name)}{value}')
+        if name in fields:
+            raise InvalidInput(f'--require "{text}": {name} is given twice')
+        fields[name] = _read_value(name, value)
+    return _parsed([fields], f'--require "{text}"')[0]
+
+
+def _read_value(name: str, value: str) -> object:
+    if name in ("scenario", "tag", "metric", "criterion", "noRegression"):
+        return value
+    try:
+        return int(value) if value.isdecimal() else float(value)
+    except ValueError:
+        return value
+
+
+def _from_file(path: Path) -> list[Requirement]:
+    if not path.is_file():
+        raise InvalidInput(f'--require "{path}" is neither a requirement nor a file; write {_EXAMPLE}')
+    documents = read_file(path)
+    content: Any = documents[0].data if len(documents) == 1 else None
+    if isinstance(content, dict):
+        content = cast(dict[str, Any], content).get("requirements")
+    if not isinstance(content, list):
+        raise InvalidInput.at(
+            path, 'holds no list of requirements; write "requirements:" and a list under it'
+        )
+    return _parsed(cast(list[Any], content), str(path))
+
+
+def _parsed(content: list[Any], source: str) -> list[Requirement]:
+    try:
+        return _REQUIREMENTS.validate_python(content)
+    except ValidationError as error:
+        problems = "; ".join(str(problem) for problem in problems_of(error))
+        raise InvalidInput(f"{source}: {problems}") from None

@@ -1,0 +1,200 @@
+"""What an execution's requirements are held against, gathered run by run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..evaluators.results import RunOutput
+from ..project.entities import RunSummary
+from ..project.requirements import Requirement
+from ..storage.contract import Records, RunGroup
+from .intervals import mean_interval, percentile_interval
+from .paired import compare_rates
+from .requirements import Measured, Regression, Scope, ScopedRuns
+from .spending import add_spending
+from .statistics import as_failure, group_of
+from .subjects import SubjectRuns, by_subject, pairs_of
+
+# What every run has, beside the metrics of its evaluators.
+_OF_RUNS = {"latencyMs": "latency_ms", "totalTokens": "total_tokens", "turns": "turn_count"}
+_Values = dict[Hashable, list[float]]
+
+
+def by_key(group: RunGroup) -> Hashable:
+    """What tells subjects apart, whichever execution they are of."""
+    return group.subject.key
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The runs of another execution, by subject."""
+
+    name: str
+    subjects: dict[Hashable, SubjectRuns]
+
+    @classmethod
+    def of(cls, name: str, groups: Iterable[RunGroup]) -> Baseline:
+        return cls(name, by_subject(groups, by_key))
+
+
+@dataclass(slots=True)
+class ExecutionEvidence:
+    """The runs of one execution. ``tags`` are the scenarios that have each tag, by id."""
+
+    requirements: Sequence[Requirement]
+    tags: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    baselines: Mapping[str, Baseline | str] = field(default_factory=dict[str, "Baseline | str"])
+    """By the name that requirements use; a text says why there is none."""
+    agent_errors_fail: bool = False
+    noun: str = "runs"
+    subjects: dict[Hashable, SubjectRuns] = field(default_factory=dict[Hashable, SubjectRuns])
+    _left: dict[Hashable, int] = field(default_factory=lambda: defaultdict[Hashable, int](int))
+    _metrics: dict[str, _Values] = field(default_factory=dict[str, _Values])
+    _criteria: dict[str, _Values] = field(default_factory=dict[str, _Values])
+
+    def __post_init__(self) -> None:
+        for one in self.requirements:
+            if one.metric is not None:
+                self._metrics[one.metric] = defaultdict(list)
+            if one.criterion is not None:
+                self._criteria[one.criterion] = defaultdict(list)
+
+    @property
+    def needs_outputs(self) -> bool:
+        """Whether a requirement is about more than the summaries of runs hold."""
+        return bool(self._criteria) or any(name not in _OF_RUNS for name in self._metrics)
+
+    def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
+        group = as_failure(group_of(run)) if self.agent_errors_fail else group_of(run)
+        key = by_key(group)
+        self.subjects.setdefault(key, SubjectRuns(subject=group.subject)).add(group.outcome, group.runs)
+        if group.outcome is None:
+            self._left[key] += 1
+            return
+        measured = output.get("metrics", {}) if output else {}
+        for name, values in self._metrics.items():
+            value = getattr(run, _OF_RUNS[name]) if name in _OF_RUNS else measured.get(name)
+            if value is not None:
+                values[key].append(value)
+        scores = output.get("criterionScores", {}) if output else {}
+        for name, values in self._criteria.items():
+            if name in scores:
+                values[key].append(scores[name])
+
+    def _keys(self, scope: Scope) -> list[Hashable]:
+        tagged = self.tags.get(scope.tag, frozenset[str]()) if scope.tag else None
+        scenario = scope.scenario.casefold() if scope.scenario else None
+        return [
+            key
+            for key, one in self.subjects.items()
+            if (scenario is None or one.subject.scenario_name.casefold() == scenario)
+            and (tagged is None or one.subject.scenario_id in tagged)
+        ]
+
+    def runs(self, scope: Scope) -> ScopedRuns:
+        runs = ScopedRuns()
+        for key in self._keys(scope):
+            one = self.subjects[key]
+            runs.passed += one.passed
+            runs.failed += one.failed
+            runs.errored += one.errored
+            runs.unasserted += one.unasserted
+            runs.left += self._left.get(key, 0)
+            if one.scored:
+                runs.subjects.append((one.passed, one.scored))
+        return runs
+
+    def metric(self, name: str, percentile: float | None, scope: Scope, confidence: float) -> Measured:
+        values = self._of(self._metrics[name], scope)
+        if percentile is None:
+            interval = mean_interval(values, confidence=confidence)
+        else:
+            interval = percentile_interval(values, percentile, confidence)
+        return Measured(interval, sum(map(len, values)))
+
+    def criterion(self, name: str, scope: Scope, confidence: float) -> Measured:
+        values = self._of(self._criteria[name], scope)
+        return Measured(mean_interval(values, bounds=(0, 1), confidence=confidence), sum(map(len, values)))
+
+    def _of(self, values: _Values, scope: Scope) -> list[list[float]]:
+        return [values[key] for key in self._keys(scope) if values.get(key)]
+
+    def regression(self, baseline: str, scope: Scope, alpha: float) -> Regression | str:
+        base = self.baselines.get(baseline, f'there is no baseline "{baseline}"')
+        if isinstance(base, str):
+            return base
+        candidate = {key: self.subjects[key] for key in self._keys(scope)}
+        pairs = pairs_of(base.subjects, candidate)
+        if not pairs:
+            return f"no subject was scored both here and in {base.name}"
+        dropped = sorted(
+            (pair.difference, candidate[key].subject.label)
+            for key, pair in pairs.items()
+            if pair.difference < 0
+        )
+        comparison = compare_rates(list(pairs.values()), alpha)
+        return Regression(comparison, base.name, [label for _, label in dropped])
+
+
+class GroupedRuns:
+    """Runs gathered one by one into groups of one subject that came to the same: few, however many runs."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, RunGroup] = {}
+
+    def add(self, run: RunSummary) -> None:
+        group = group_of(run)
+        key = (*group.subject.key, group.status, group.outcome, group.fault)
+        known = self._groups.get(key)
+        self._groups[key] = group if known is None else _merged(known, group)
+
+    def __iter__(self) -> Iterator[RunGroup]:
+        return iter(self._groups.values())
+
+
+def _merged(one: RunGroup, other: RunGroup) -> RunGroup:
+    latencies = [value for value in (one.max_latency_ms, other.max_latency_ms) if value is not None]
+    tokens = [value for value in (one.tokens, other.tokens) if value is not None]
+    return replace(
+        one,
+        runs=one.runs + other.runs,
+        max_latency_ms=max(latencies, default=None),
+        tokens=sum(tokens) if tokens else None,
+        runs_with_tokens=one.runs_with_tokens + other.runs_with_tokens,
+        spent=add_spending(one.spent, other.spent),
+    )
+
+
+_PAGE = 200
+
+
+async def each_run(records: Records, execution_id: str) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
+    """The runs of an execution in the order they were queued, a page in memory at a time."""
+    after = ""
+    while page := await records.runs_with_outputs(execution_id, after=after, limit=_PAGE):
+        for one in page:
+            yield one
+        after = page[-1][0].id
+
+
+async def tagged_scenarios(
+    records: Records, requirements: Sequence[Requirement]
+) -> dict[str, frozenset[str]]:
+    """The ids of the scenarios that have the tags requirements name."""
+    tags = {one.tag for one in requirements if one.tag}
+    if not tags:
+        return {}
+    scenarios: dict[str, set[str]] = {tag: set() for tag in tags}
+    cursor: str | None = None
+    while True:
+        page = await records.list_of("scenario", cursor=cursor, limit=500)
+        for scenario in page.items:
+            own = {tag.casefold() for tag in getattr(scenario, "tags", ())}
+            for tag in tags:
+                if tag.casefold() in own:
+                    scenarios[tag].add(scenario.id)
+        cursor = page.cursor
+        if cursor is None:
+            return {tag: frozenset(ids) for tag, ids in scenarios.items()}

@@ -1,0 +1,129 @@
+"""The report of a results file of ``score``, read line by line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ...base.problems import InvalidInput
+from ...project.entities import Counts
+from ...scoring.summary import DatasetSummary
+from ..recorded import group_rates, means_of, pass_rate
+from ..requirements import RequirementResult, Standing, standing_of
+from .model import Measure, ReportFinding, ReportHead, ReportRun, SubjectLine, Transcript
+
+_MOST_LISTED = 1_000
+
+
+def read_results(path: Path) -> Iterator[dict[str, Any]]:
+    """The results in a file, each line checked to be one."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                result = orjson.loads(line)
+                if not isinstance(result, dict) or not {"recordId", "outcome", "line"} <= result.keys():
+                    raise InvalidInput.at(f"{path}:{number}", "is no result of evalstudio score")
+            except orjson.JSONDecodeError as error:
+                raise InvalidInput.at(
+                    f"{path}:{number}", f"is no result of evalstudio score ({error})"
+                ) from None
+            yield result
+
+
+def recorded_head(
+    path: Path,
+    summary: DatasetSummary,
+    requirements: list[RequirementResult] | None = None,
+    standing: Standing | None = None,
+) -> ReportHead:
+    """The head of a results file; the summary may be known already, with what the file does not hold."""
+    outcomes = summary.outcomes
+    counts = Counts(
+        total=summary.records,
+        passed=outcomes["pass"],
+        failed=outcomes["fail"],
+        errored=outcomes["error"],
+        unasserted=outcomes["unasserted"],
+    )
+    notes = [f"{summary.bad:,} unreadable records were left out"] if summary.bad else []
+    return ReportHead(
+        title=path.name,
+        noun="records",
+        standing=standing or standing_of(counts),
+        counts=counts,
+        rate=pass_rate(outcomes),
+        rates=group_rates(summary),
+        facts=[("results", str(path))],
+        subjects=list(_bad_records(path)),
+        requirements=requirements or [],
+        measures=[Measure(name, number, mean) for name, number, mean in means_of(summary)],
+        notes=notes,
+    )
+
+
+def _bad_records(path: Path) -> Iterator[SubjectLine]:
+    listed = 0
+    for result in read_results(path):
+        if result["outcome"] not in ("fail", "error"):
+            continue
+        failed = int(result["outcome"] == "fail")
+        label = f"{result['recordId']} (line {result['line']})"
+        reason = str(result.get("reason") or "")
+        yield SubjectLine(label, _group(result), failed=failed, errored=1 - failed, reason=reason)
+        listed += 1
+        if listed == _MOST_LISTED:
+            return
+
+
+def _group(result: Mapping[str, Any]) -> str:
+    return str(result.get("group") or result.get("agentId") or "records")
+
+
+@dataclass(slots=True)
+class RecordedSource:
+    """A results file; the dataset with what was said is not read again."""
+
+    path: Path
+    head: ReportHead
+
+    async def runs(self) -> AsyncIterator[ReportRun]:
+        for result in read_results(self.path):
+            yield _run(result)
+
+    async def transcript(self, run: ReportRun) -> Transcript:
+        return [("", f"What was said is in the dataset: {run.case}")]
+
+
+def recorded_source(path: Path) -> RecordedSource:
+    summary = DatasetSummary()
+    try:
+        for result in read_results(path):
+            summary.add(result)
+    except (KeyError, TypeError) as error:
+        raise InvalidInput.at(path, f"is no results file of evalstudio score: {error!r}") from None
+    if not summary.records:
+        raise InvalidInput.at(path, "holds no results")
+    return RecordedSource(path, recorded_head(path, summary))
+
+
+def _run(result: Mapping[str, Any]) -> ReportRun:
+    snapshot: Mapping[str, Any] = result.get("inputSnapshot") or {}
+    return ReportRun(
+        id=str(result["recordId"]),
+        label=f"{result['recordId']} (line {result['line']})",
+        group=_group(result),
+        outcome=result["outcome"],
+        case=f"{snapshot.get('dataset', '')}:{result['line']}",
+        reason=str(result.get("reason") or ""),
+        score=result.get("overallScore"),
+        metrics={**result.get("metrics", {}), **result.get("criterionScores", {})},
+        findings=[
+            ReportFinding(one["name"], one["outcome"], str(one.get("reason") or ""))
+            for one in result.get("evaluatorResults", ())
+            if one.get("outcome") in ("fail", "error")
+        ],
+    )

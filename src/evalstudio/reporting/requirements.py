@@ -1,0 +1,327 @@
+"""Whether what is required was reached: each requirement is met, missed or undecided, with its evidence.
+
+What a requirement is held against comes as `Evidence`, so that executions and scored datasets are judged by
+the same rules. `evidence.py` makes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import Field
+
+from ..base.text import percent
+from ..project.entities import Counts
+from ..project.requirements import Requirement, as_share
+from .intervals import CONFIDENCE, Interval, rate_interval
+from .paired import ALPHA, Comparison
+from .repetitions import mean_pass_hat_k
+from .statistics import Figure
+
+Standing = Literal["met", "missed", "undecided"]
+
+
+class RequirementResult(Figure):
+    """What became of one requirement, and why, in one sentence."""
+
+    requirement: str
+    standing: Standing
+    evidence: str
+    regressed: list[str] = Field(default_factory=list[str])
+    """The subjects that passed less often than in the baseline, the largest drop first."""
+
+
+class Scope(NamedTuple):
+    """The part of the runs that a requirement is about."""
+
+    scenario: str | None = None
+    tag: str | None = None
+
+    def __str__(self) -> str:
+        parts = (
+            f'scenario "{self.scenario}"' if self.scenario else "",
+            f'tag "{self.tag}"' if self.tag else "",
+        )
+        return " and ".join(part for part in parts if part)
+
+
+@dataclass(slots=True)
+class ScopedRuns:
+    """The runs in a scope: how many came to what, and (passed, scored) of each subject."""
+
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    unasserted: int = 0
+    left: int = 0
+    """Queued, running or cancelled: not run to the end."""
+    subjects: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    @property
+    def scored(self) -> int:
+        return self.passed + self.failed
+
+    @property
+    def total(self) -> int:
+        return self.scored + self.errored + self.unasserted + self.left
+
+
+class Measured(NamedTuple):
+    """A mean or percentile with its interval, and how many runs had a value."""
+
+    interval: Interval
+    runs: int
+
+
+class Regression(NamedTuple):
+    """The comparison with a baseline, its name, and which subjects dropped."""
+
+    comparison: Comparison
+    baseline: str
+    regressed: list[str]
+
+
+class Evidence(Protocol):
+    """What requirements are held against."""
+
+    noun: str
+
+    def runs(self, scope: Scope) -> ScopedRuns: ...
+    def metric(
+        self, name: str, percentile: float | None, scope: Scope, confidence: float
+    ) -> Measured | str: ...
+    def criterion(self, name: str, scope: Scope, confidence: float) -> Measured | str: ...
+    def regression(self, baseline: str, scope: Scope, alpha: float) -> Regression | str:
+        """The comparison, or why there is none."""
+        ...
+
+
+class _Judgement(NamedTuple):
+    standing: Standing
+    evidence: str
+    regressed: Sequence[str] = ()
+
+
+def judge(requirements: Sequence[Requirement], evidence: Evidence) -> list[RequirementResult]:
+    """Hold each requirement against the evidence.
+
+    Errors are nobody's pass: where no requirement says how many there may be, any leaves the whole undecided.
+    """
+    results = [_judged(requirement, evidence) for requirement in requirements]
+    limited = any(one.max_errors is not None or one.min_coverage is not None for one in requirements)
+    whole = evidence.runs(Scope())
+    if requirements and not limited and whole.errored:
+        of = f"{whole.errored:,} of {whole.total:,} {evidence.noun} errored"
+        advice = "they neither passed nor failed; say how many there may be by maxErrors or minCoverage"
+        results.append(_result("maxErrors<=0", "undecided", f"{of}: {advice}"))
+    return results
+
+
+def overall(results: Sequence[RequirementResult]) -> Standing:
+    """The worst of them: one that is missed decides, one that is open leaves the whole open."""
+    standings = {one.standing for one in results}
+    for word in _WORST_FIRST:
+        if word in standings:
+            return word
+    return "undecided"
+
+
+def standing_of(counts: Counts) -> Standing:
+    """The rule without requirements: any failure is a miss, any error or nothing asserted leaves it open."""
+    if counts.failed:
+        return "missed"
+    decided = counts.passed > 0 and counts.passed + counts.unasserted == counts.total
+    return "met" if decided else "undecided"
+
+
+_WORST_FIRST: tuple[Standing, ...] = ("missed", "undecided", "met")
+
+
+def _result(text: str, standing: Standing, evidence: str, regressed: Sequence[str] = ()) -> RequirementResult:
+    return RequirementResult(
+        requirement=text, standing=standing, evidence=evidence, regressed=list(regressed)
+    )
+
+
+def _judged(requirement: Requirement, evidence: Evidence) -> RequirementResult:
+    scope = Scope(requirement.scenario, requirement.tag)
+    runs = evidence.runs(scope)
+    if not runs.total:
+        where = f" of {scope}" if str(scope) else ""
+        return _result(requirement.text, "undecided", f"there are no {evidence.noun}{where}")
+    check = {
+        "passRate": _pass_rate,
+        "passHatK": _pass_hat_k,
+        "noRegression": _no_regression,
+        "metric": _measured,
+        "criterion": _measured,
+        "maxErrors": _max_errors,
+        "maxFlaky": _max_flaky,
+        "minCoverage": _min_coverage,
+    }[requirement.kind]
+    return _result(requirement.text, *check(requirement, runs, evidence))
+
+
+def _held(interval: Interval, requirement: Requirement, least: float | None, most: float | None) -> Standing:
+    """The point, or with a confidence both ends of the interval, against bounds."""
+    if interval.estimate is None:
+        return "undecided"
+    sure = requirement.confidence is not None
+    low, high = (interval.low, interval.high) if sure else (interval.estimate, interval.estimate)
+    if (least is None or low >= least) and (most is None or high <= most):
+        return "met"
+    beyond = (least is not None and high < least) or (most is not None and low > most)
+    return "missed" if beyond else "undecided"
+
+
+def _pass_rate(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    least, confidence = requirement.pass_rate or 0.0, requirement.confidence or CONFIDENCE
+    interval = rate_interval(runs.subjects, confidence)
+    if interval.estimate is None:
+        return _Judgement("undecided", f"none of {runs.total:,} {evidence.noun} passed or failed")
+    standing = _held(interval, requirement, least, None)
+    sentence = (
+        f"{runs.passed:,} of {runs.scored:,} passed, {percent(interval.estimate)} "
+        f"({_range(interval, confidence)})"
+    )
+    if not runs.left:
+        return _Judgement(standing, sentence)
+    # What was not run could have gone either way.
+    best = (runs.passed + runs.left) / (runs.scored + runs.left)
+    worst = runs.passed / (runs.scored + runs.left)
+    settled = standing == ("missed" if best < least else "met" if worst >= least else None)
+    sentence += f"; {runs.left:,} {evidence.noun} are not run"
+    return _Judgement(standing if settled else "undecided", sentence)
+
+
+def _range(interval: Interval, confidence: float) -> str:
+    return f"{percent(confidence)} interval {percent(interval.low)}–{percent(interval.high)}"
+
+
+def _pass_hat_k(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    k, confidence = requirement.k or 1, requirement.confidence or CONFIDENCE
+    passes = mean_pass_hat_k(runs.subjects, k, confidence=confidence)
+    if passes.interval.estimate is None:
+        return _Judgement("undecided", f"no subject was scored {k} times or more")
+    standing = _held(passes.interval, requirement, requirement.pass_hat_k, None)
+    sentence = (
+        f"pass^{k} is {percent(passes.interval.estimate)} over {passes.subjects:,} subjects "
+        f"({_range(passes.interval, confidence)})"
+    )
+    if passes.left_out:
+        return _Judgement(
+            "undecided", f"{sentence}; {passes.left_out:,} subjects were scored fewer than {k} times"
+        )
+    return _unless_left(standing, sentence, runs, evidence)
+
+
+def _unless_left(standing: Standing, sentence: str, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    """Nothing is decided while runs are missing that could change it."""
+    if not runs.left:
+        return _Judgement(standing, sentence)
+    return _Judgement("undecided", f"{sentence}; {runs.left:,} {evidence.noun} are not run")
+
+
+def _no_regression(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    alpha, effect = requirement.alpha or ALPHA, requirement.min_effect or 0.0
+    scope = Scope(requirement.scenario, requirement.tag)
+    regression = evidence.regression(requirement.no_regression or "", scope, alpha)
+    if isinstance(regression, str):
+        return _Judgement("undecided", regression)
+    comparison, drop = regression.comparison, -(regression.comparison.difference.estimate or 0.0)
+    sentence = _compared(regression, alpha)
+    worse = comparison.p_worse <= alpha and drop > 0 and drop >= effect
+    if worse:
+        standing: Standing = "missed"
+    elif requirement.confidence is not None and comparison.difference.low < -effect:
+        standing = "undecided"
+    else:
+        standing = "met"
+    if not worse:
+        standing, sentence, _ = _unless_left(standing, sentence, runs, evidence)
+    return _Judgement(standing, sentence, regression.regressed)
+
+
+def _compared(regression: Regression, alpha: float) -> str:
+    comparison = regression.comparison
+    difference = comparison.difference
+    ends = f"{percent(1 - alpha)} interval {points(difference.low)} to {points(difference.high)}"
+    seen = comparison.detectable
+    smallest = "no drop could have been shown" if seen is None else f"a drop of {points(seen)} would show"
+    return (
+        f"{points(difference.estimate or 0.0)} against {regression.baseline} over {comparison.subjects:,} "
+        f"subjects ({ends}, p for worse {comparison.p_worse:.2g}; with so many subjects {smallest})"
+    )
+
+
+def points(difference: float) -> str:
+    """A difference of rates in percentage points, with its sign."""
+    return f"{difference * 100:+.1f} points" if abs(difference) >= 0.0005 else "0 points"
+
+
+def _measured(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    confidence = requirement.confidence or CONFIDENCE
+    scope = Scope(requirement.scenario, requirement.tag)
+    if requirement.metric is not None:
+        share = None if requirement.percentile is None else requirement.percentile / 100
+        name, measured = requirement.metric, evidence.metric(requirement.metric, share, scope, confidence)
+        what = "mean" if requirement.percentile is None else f"{requirement.percentile:g}th percentile"
+    else:
+        name, what = requirement.criterion or "", "mean"
+        measured = evidence.criterion(name, scope, confidence)
+    if isinstance(measured, str):
+        return _Judgement("undecided", measured)
+    interval = measured.interval
+    if interval.estimate is None:
+        return _Judgement("undecided", f'none of {runs.total:,} {evidence.noun} has a value of "{name}"')
+    ends = f"{percent(confidence)} interval {number(interval.low)} to {number(interval.high)}"
+    of = f"{measured.runs:,} of {runs.total:,} {evidence.noun}"
+    standing = _held(interval, requirement, requirement.min, requirement.max)
+    return _unless_left(standing, f"the {what} is {number(interval.estimate)} ({ends}; {of})", runs, evidence)
+
+
+def number(value: float) -> str:
+    """A measurement with four digits; an open end of an interval in words."""
+    if math.isinf(value):
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _within(amount: int | str, count: int, of: int) -> bool:
+    return count <= amount if isinstance(amount, int) else count <= as_share(amount) * of
+
+
+def _max_errors(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    sentence = f"{runs.errored:,} of {runs.total:,} {evidence.noun} errored"
+    if not _within(requirement.max_errors or 0, runs.errored, runs.total):
+        return _Judgement("missed", sentence)
+    return _unless_left("met", sentence, runs, evidence)
+
+
+def _max_flaky(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    repeated = [(passed, scored) for passed, scored in runs.subjects if scored > 1]
+    flaky = sum(1 for passed, scored in repeated if 0 < passed < scored)
+    if not repeated:
+        return _Judgement(
+            "undecided", f"nothing was scored more than once: repeat the {evidence.noun} to see what is flaky"
+        )
+    sentence = f"{flaky:,} of {len(repeated):,} subjects that were scored more than once are flaky"
+    if not _within(requirement.max_flaky or 0, flaky, len(repeated)):
+        return _Judgement("missed", sentence)
+    return _unless_left("met", sentence, runs, evidence)
+
+
+def _min_coverage(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+    covered, what = runs.scored, "passed or failed"
+    if requirement.criterion is not None:
+        scope = Scope(requirement.scenario, requirement.tag)
+        measured = evidence.criterion(requirement.criterion, scope, CONFIDENCE)
+        covered = 0 if isinstance(measured, str) else measured.runs
+        what = f'have a score of "{requirement.criterion}"'
+    share = covered / runs.total
+    met = share >= (requirement.min_coverage or 0.0)
+    sentence = f"{covered:,} of {runs.total:,} {evidence.noun} {what}, {percent(share)}"
+    return _Judgement("met" if met else "missed", sentence)

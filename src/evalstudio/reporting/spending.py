@@ -1,0 +1,116 @@
+"""Tokens and cost by role: agent, simulator and judge. What is not known is unknown, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from pydantic import BaseModel
+
+from ..project.entities import RunSummary, Subject
+from ..project.requirements import Budget
+from ..storage.contract import RunGroup, Spending
+
+Role = Literal["agent", "simulator", "judge"]
+ROLES: tuple[Role, ...] = ("agent", "simulator", "judge")
+USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
+
+
+class RoleSpending(BaseModel):
+    """What one role used over the finished runs. A sum covers only the runs of which it is known: all of them
+    where the two numbers of runs are equal, none where it is None."""
+
+    model_config = Subject.model_config
+
+    role: Role
+    runs: int
+    tokens: int | None
+    runs_with_tokens: int
+    cost: float | None
+    runs_with_cost: int
+
+
+def spending_of(run: RunSummary) -> Spending:
+    """What a single run used."""
+    values = {name: getattr(run, name) for name in USED}
+    return Spending(
+        finished=0 if run.result is None else 1,
+        known={name: int(value is not None) for name, value in values.items()},
+        sums={name: value or 0.0 for name, value in values.items()},
+    )
+
+
+def add_spending(one: Spending, other: Spending) -> Spending:
+    return Spending(
+        finished=one.finished + other.finished,
+        known={name: one.known.get(name, 0) + other.known.get(name, 0) for name in USED},
+        sums={name: one.sums.get(name, 0.0) + other.sums.get(name, 0.0) for name in USED},
+    )
+
+
+def spending_by_role(groups: Iterable[RunGroup]) -> list[RoleSpending]:
+    counted = list(groups)
+    finished = sum(group.spent.finished for group in counted)
+    return [_role(role, counted, finished) for role in ROLES]
+
+
+def _role(role: Role, groups: Sequence[RunGroup], finished: int) -> RoleSpending:
+    cost, with_cost = _sum(groups, f"{role}_cost")
+    if role == "agent":
+        with_tokens = sum(group.runs_with_tokens for group in groups)
+        tokens = float(sum(group.tokens or 0 for group in groups))
+    else:
+        tokens, with_tokens = _sum(groups, f"{role}_tokens")
+    return RoleSpending(
+        role=role,
+        runs=finished,
+        tokens=int(tokens) if with_tokens else None,
+        runs_with_tokens=with_tokens,
+        cost=cost if with_cost else None,
+        runs_with_cost=with_cost,
+    )
+
+
+def _sum(groups: Sequence[RunGroup], name: str) -> tuple[float, int]:
+    known = sum(group.spent.known.get(name, 0) for group in groups)
+    return sum(group.spent.sums.get(name, 0.0) for group in groups), known
+
+
+def total_known(usage: Sequence[RoleSpending]) -> tuple[int, float]:
+    """Tokens and cost of all roles, as far as they are known: what a budget is held against."""
+    return sum(one.tokens or 0 for one in usage), sum(one.cost or 0.0 for one in usage)
+
+
+def exceeded(budget: Budget, usage: Sequence[RoleSpending], seconds: float) -> str | None:
+    """Which limit of a budget is reached, in words."""
+    tokens, cost = total_known(usage)
+    if budget.max_tokens is not None and tokens >= budget.max_tokens:
+        return f"{tokens:,} of {budget.max_tokens:,} tokens are used"
+    if budget.max_cost is not None and cost >= budget.max_cost:
+        return f"${cost:,.4f} of ${budget.max_cost:,.4f} are used"
+    if budget.max_time is not None and seconds >= budget.max_time:
+        return f"{budget.max_time:g} seconds are over"
+    return None
+
+
+def unseen(budget: Budget, usage: Sequence[RoleSpending]) -> list[str]:
+    """What a budget could not hold, because it is not known."""
+    tokens = [one.role for one in usage if one.runs_with_tokens < one.runs]
+    costs = [one.role for one in usage if one.runs_with_cost < one.runs]
+    parts = ((budget.max_tokens, "tokens", tokens), (budget.max_cost, "cost", costs))
+    return [
+        f"The budget does not cover all {what}: unknown for {' and '.join(roles)}"
+        for limit, what, roles in parts
+        if limit is not None and roles
+    ]
+
+
+def spending_text(one: RoleSpending) -> str:
+    """A role in words: ``judge: 1,200 tokens, $0.0042``."""
+    tokens = _of("unknown" if one.tokens is None else f"{one.tokens:,}", one.runs_with_tokens, one)
+    cost = _of("unknown" if one.cost is None else f"${one.cost:,.4f}", one.runs_with_cost, one)
+    return f"{one.role}: tokens {tokens}, cost {cost}"
+
+
+def _of(text: str, known: int, one: RoleSpending) -> str:
+    return text if known in (0, one.runs) else f"{text} (known of {known:,} of {one.runs:,} runs)"
