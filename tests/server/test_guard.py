@@ -522,25 +522,25 @@ class TestLoggingIn:
         assert access.has_session(access.log_in("1.1.1.1", TOKEN))
         assert access.log_in("1.1.1.1", "wrong") is None
 
-    def test_logging_out_ends_that_session_alone(self) -> None:
+    async def test_logging_out_ends_that_session_alone(self) -> None:
         access = AccessControl(TOKEN)
         first, second = (access.log_in("1.1.1.1", TOKEN) for _ in range(2))
-        access.log_out(first)
-        access.log_out("no session")
-        access.log_out(None)
+        await access.log_out(first)
+        await access.log_out("no session")
+        await access.log_out(None)
         assert (access.has_session(first), access.has_session(second)) == (False, True)
 
-    def test_a_session_is_ended_once(self) -> None:
+    async def test_a_session_is_ended_once(self) -> None:
         ended = CountedEndings()
         access = AccessControl(TOKEN, ended)
         cookie = access.log_in("1.1.1.1", TOKEN)
         for text in (cookie, cookie, None, "x"):
-            access.log_out(text)
+            await access.log_out(text)
         assert ended.added == 1
 
-    def test_where_no_token_is_needed_everybody_is_known_and_nothing_is_a_token(self) -> None:
+    async def test_where_no_token_is_needed_everybody_is_known_and_nothing_is_a_token(self) -> None:
         access = AccessControl(None)
-        access.log_out("x")
+        await access.log_out("x")
         assert access.log_in("1.1.1.1", "None") is None
         assert not access.has_session("x")
         assert access.is_token("1.1.1.1", "None") is False
@@ -578,9 +578,9 @@ class TestLoggingIn:
 class CountedEndings(EndedSessions):
     added = 0
 
-    def add(self, session: Session) -> None:
+    async def add(self, session: Session) -> None:
         self.added += 1
-        super().add(session)
+        await super().add(session)
 
 
 class TestTheTokenOfTheServer:
