@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Without bytecode every command of the tests would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup web demo test parts soak lint types web-check format hooks coverage mutants bench lock clean
+.PHONY: help setup web demo test parts soak lint types types-src types-tests web-check format hooks coverage mutants bench lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -25,22 +25,28 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
-	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile tests/e2e
-	@$(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/e2e
+	@# Browsers and servers wait a lot: more processes than cores, and the longest files first.
+	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder tests/e2e tests
 
 parts:
 	@scripts/test-parts
 
 soak: setup parts ## The full-size fault, load and growth tests
+	@scripts/test-parts faketime
 	@$(BIN)/python -m pytest -m soak -s
 
-lint: setup types web-check ## Format check, lint, types, layers of packages
+lint: setup ## Format check, lint, types, layers of packages
+	@$(MAKE) --no-print-directory -j2 --output-sync types-src types-tests web-check
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-cache | tail -n 4
 
-types: setup
+types: types-src types-tests
+
+types-src: setup
 	@$(BIN)/basedpyright --warnings
+
+types-tests: setup
 	@$(BIN)/basedpyright --warnings -p pyrightconfig.tests.json
 
 web-check: setup

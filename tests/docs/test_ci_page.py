@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.command_line import warm_command_folder
 from tests.support.plugin_files import REPOSITORY
 from tests.support.snippets import blocks_of, quiet_environment
 
@@ -54,7 +55,7 @@ def repository(tmp_path: Path) -> Path:
 def _job(repository: Path, folder: Path, branch: str, job: str) -> subprocess.CompletedProcess[str]:
     """What a runner does: clone the branch, then run the steps."""
     _git(repository, "clone", "-q", "-b", branch, str(repository), str(folder))
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{warm_command_folder()}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = quiet_environment(PATH=path, GITHUB_HEAD_REF=branch)
     return subprocess.run(
         ["bash", "-c", _steps(job)],

@@ -199,3 +199,26 @@ def test_half_written_json_is_not_saved(site: Site, spare: Any, page: Page) -> N
     field(page, "Context").fill('{"order": 3}')
     save(page)
     assert site.named("scenarios", "Spare")["context"] == {"order": 3}
+
+
+def test_what_an_eval_requires_is_edited_and_kept(site: Site, page: Page) -> None:
+    page.goto(f"/evals/{site.named('evals', 'all')['id']}/edit")
+    box = field(page, "Requirements")
+    expect(box).to_have_value("")
+    box.fill('[{"passRate": 1.5}]')
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text(re.compile(r"\\[0\\]\\.passRate: .*less than or equal to 1"))).to_be_visible()
+    box.fill('[{"passRate": 0.9, "confidence": 0.95}, {"noRegression": "main"}]')
+    field(page, "Most cost").fill("2.5")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text('Saved "all"')).to_be_visible()
+    kept = site.named("evals", "all")
+    assert [one["passRate"] for one in kept["requirements"]] == [0.9, None]
+    assert kept["budget"]["maxCost"] == 2.5
+    page.goto(f"/evals/{kept['id']}/edit")
+    expect(box).to_have_value(re.compile('"noRegression": "main"'))
+    field(page, "Repetitions").fill("2")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page).not_to_have_url(re.compile("/edit$"))
+    again = site.named("evals", "all")
+    assert (again["repetitions"], again["requirements"]) == (2, kept["requirements"])

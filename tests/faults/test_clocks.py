@@ -21,7 +21,7 @@ def library() -> str:
     places = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
     if not places and (command := shutil.which("faketime")):
         places = sorted(Path(command).resolve().parents[1].glob("lib*/**/libfaketimeMT.so.1"))
-    assert places, "libfaketime is needed; install it with scripts/test-parts"
+    assert places, "libfaketime is needed; install it with scripts/test-parts faketime"
     return str(places[0])
 
 

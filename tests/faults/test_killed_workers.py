@@ -41,8 +41,9 @@ class Killing:
         self.trial.kill(workers[0] if pick.random() < 0.8 else pick.choice(workers))
 
     async def note(self) -> int:
-        logged = len(calls(self.trial.folder))
         runs = await self.trial.look()
+        # Read afterwards: by now the agent's log has every call of what is finished.
+        logged = len(calls(self.trial.folder))
         finished = {run.id: run for run in runs if run.status in ("completed", "error")}
         self.seen.append(Seen(finished, logged))
         return len(finished)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import run_pytest
 
-COMMAND = (sys.executable, "-m", "pytest", "-rA", "--color=no")
+OPTIONS = ("-rA", "--color=no")
 RESULT = re.compile(r"^(PASSED|FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -41,17 +40,10 @@ def run_tests(tmp_path: Path) -> RunTests:
     # Other plugins of this environment take seconds to load; what a test needs it names.
     environment |= {"COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
-    def run(*arguments: str, code: int | None = 0, ini: str = "") -> TestRun:
+    def run(*arguments: str, code: int | None = 0, ini: str = "", cold: bool = False) -> TestRun:
         (tmp_path / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
-        done = subprocess.run(
-            [*COMMAND, "-p", "evalstudio.pytest_plugin", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        options = (*OPTIONS, "-p", "evalstudio.pytest_plugin", *arguments)
+        done = run_pytest(*options, cwd=tmp_path, environment=environment, cold=cold)
         text = done.stdout + done.stderr
         assert code in (None, done.returncode), text
         return TestRun(done.returncode, text)

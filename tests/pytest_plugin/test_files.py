@@ -41,7 +41,7 @@ def test_without_being_asked_no_file_is_collected_and_nothing_is_imported(
         "    assert sorted(ours) == ['evalstudio', 'evalstudio.pytest_plugin', 'evalstudio.version']\n"
         "    assert not {'pydantic', 'yaml', 'sqlalchemy'} & sys.modules.keys()\n"
     )
-    assert run_tests().results == {"test_own.py::test_own": "passed"}
+    assert run_tests(cold=True).results == {"test_own.py::test_own": "passed"}
 
 
 def test_every_subject_is_a_test_and_a_failure_tells_the_turn_the_evaluator_and_the_reason(

@@ -25,15 +25,13 @@ def evalstudio(*arguments: str, cwd: Path, **variables: str) -> subprocess.Compl
     environment |= variables
     measured = any(key.startswith("COV") for key in environment)
     if measured or any(key.startswith(_READ_AT_START) for key in variables):
-        return _cold(arguments, cwd, environment)
+        return _cold([COMMAND, *arguments], cwd, environment)
     return _forked([COMMAND, *arguments], cwd, environment)
 
 
-def _cold(
-    arguments: tuple[str, ...], cwd: Path, environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
+def _cold(arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [COMMAND, *arguments],
+        arguments,
         cwd=cwd,
         env=environment,
         capture_output=True,
@@ -41,6 +39,16 @@ def _cold(
         timeout=_SECONDS,
         check=False,
     )
+
+
+def run_pytest(
+    *arguments: str, cwd: Path, environment: dict[str, str], cold: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """A pytest session of its own; a ``cold`` one has imported nothing before."""
+    command = str(Path(sys.executable).with_name("pytest"))
+    if cold:
+        return _cold([command, *arguments], cwd, environment)
+    return _forked([command, *arguments], cwd, environment)
 
 
 def _forked(arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -114,11 +122,13 @@ sys.exit(int(answer.readline()))
 
 @cache
 def warm_command_folder() -> str:
-    """A folder for the PATH of a shell, in which ``evalstudio`` is forked as well."""
+    """A folder for the PATH of a shell, in which ``evalstudio`` and ``pytest`` are forked as well."""
     path = warm_socket()
     folder = Path(path).with_name("bin")
     folder.mkdir()
-    shim = folder / "evalstudio"
-    shim.write_text(_SHIM.format(python=sys.executable, command=COMMAND, path=path))
-    shim.chmod(0o755)
+    for name in ("evalstudio", "pytest"):
+        command = str(Path(sys.executable).with_name(name))
+        shim = folder / name
+        shim.write_text(_SHIM.format(python=sys.executable, command=command, path=path))
+        shim.chmod(0o755)
     return str(folder)

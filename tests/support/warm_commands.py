@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
 MODULES = (
@@ -29,6 +30,12 @@ MODULES = (
     "evalstudio.scoring.runner",
     "evalstudio.storage.sqlite",
     "evalstudio.storage.store",
+    "evalstudio.pytest_plugin",
+    "_pytest.assertion.rewrite",
+    "_pytest.junitxml",
+    "pytest",
+    "pytest_asyncio.plugin",
+    "xdist.plugin",
     "aiohttp",
     "pydantic.deprecated.decorator",
     "rich.markdown",
@@ -72,9 +79,7 @@ def _attend(connection: socket.socket) -> None:
     if child == 0:
         connection.close()
         _become(json.loads(request), streams)
-        from evalstudio.cli import main as command
-
-        command()
+        _program(sys.argv[0])()
         sys.exit(0)
     for stream in streams:
         os.close(stream)
@@ -82,6 +87,16 @@ def _attend(connection: socket.socket) -> None:
     _, status = os.waitpid(child, 0)
     connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)
+
+
+def _program(path: str) -> Callable[[], object]:
+    if os.path.basename(path) == "pytest":
+        import pytest
+
+        return lambda: sys.exit(pytest.main())
+    from evalstudio.cli import main
+
+    return main
 
 
 def _become(request: dict[str, Any], streams: list[int]) -> None:

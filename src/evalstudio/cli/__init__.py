@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
+from collections.abc import Callable
+from functools import cache
 from io import TextIOWrapper
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -16,8 +18,6 @@ from .output import PlainFormatter, warn
 
 def main() -> None:
     """Run the command line: a mistake of the user is exit code 2, what stayed out of reach exit code 4."""
-    from .app import app
-
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PlainFormatter())
     for stream in (sys.stdout, sys.stderr):
@@ -29,7 +29,7 @@ def main() -> None:
 
         reserve_stdout_for_json()
     try:
-        code: object = app(standalone_mode=False)
+        code: object = _command()(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except typer.Abort:
         warn("Aborted.")
@@ -45,6 +45,14 @@ def main() -> None:
             sys.exit(1)
         warn(f"Error: {error}")
         sys.exit(OUT_OF_REACH if _is_out_of_reach(error) else WRONG_INPUT)
+
+
+@cache
+def _command() -> Callable[..., object]:
+    """All commands with their options, read from the functions once per process."""
+    from .app import app
+
+    return typer.main.get_command(app)
 
 
 def _is_out_of_reach(error: Exception) -> bool:

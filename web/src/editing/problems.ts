@@ -23,6 +23,14 @@ export function at(problems: Problem[], place: string): string | undefined {
   return messages.length > 0 ? messages.join(', ') : undefined;
 }
 
+/** What is wrong at a place or anywhere in it, as one line with the place of each. */
+export function inside(problems: Problem[], place: string): string | undefined {
+  const messages = under(problems, place).map(({ path, message }) =>
+    path ? `${path}: ${message}` : message,
+  );
+  return messages.length > 0 ? messages.join('; ') : undefined;
+}
+
 /** What is left once these fields have been changed. */
 export function without(problems: Problem[], fields: string[]): Problem[] {
   const left = problems.filter(({ path }) => !fields.some((field) => isInside(path, field)));

@@ -2,7 +2,8 @@
 import { MultiSelect, NumberInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { client, dataOf, type Schemas } from '../../api/client';
+import { useMemo } from 'react';
+import { client, dataOf, type Problem, type Schemas } from '../../api/client';
 import {
   connectorsQuery,
   createEval,
@@ -12,9 +13,10 @@ import {
   updateEval,
 } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
-import { at } from '../../editing/problems';
+import { at, inside } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
+import { JsonBox } from '../../forms/JsonField';
 import { notify } from '../../parts/notifications';
 
 type Stored = Schemas['StoredEval'];
@@ -88,8 +90,61 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
           onChange={(value) => change({ repetitions: Number(value) || null })}
         />
       </Section>
+      <Requirements draft={draft} problems={problems} change={change} />
     </EditorFrame>
   );
+}
+
+interface RequirementsProps {
+  draft: Draft;
+  problems: Problem[];
+  change: (fields: Partial<Draft>) => void;
+}
+
+const LIMITS = [
+  ['maxCost', 'Most cost', 'US dollars, of agent, simulator and judges, where it is known'],
+  ['maxTokens', 'Most tokens', 'Of agent, simulator and judges'],
+  ['maxTime', 'Most time', 'Seconds from the start'],
+] as const;
+
+/** What an execution must reach to be met, and what it may use. */
+function Requirements({ draft, problems, change }: RequirementsProps) {
+  const stored = draft.requirements;
+  const requirements = useMemo(() => (stored?.length ? stored.map(withoutEmpty) : undefined), [stored]);
+  const limit = (name: (typeof LIMITS)[number][0], value: number | null) => {
+    const budget = { ...draft.budget, [name]: value };
+    change({ budget: LIMITS.some(([key]) => budget[key]) ? budget : null });
+  };
+  return (
+    <Section title="What it must reach">
+      <JsonBox
+        id="requirements"
+        label="Requirements"
+        description='A list, such as [{"passRate": 0.9}, {"noRegression": "main"}, {"maxErrors": 0}]. Empty: any failure misses'
+        value={requirements}
+        error={inside(problems, 'requirements')}
+        onChange={(value) => change({ requirements: (value ?? []) as Draft['requirements'] })}
+      />
+      {LIMITS.map(([name, label, description]) => (
+        <NumberInput
+          key={name}
+          label={label}
+          description={description}
+          placeholder="no limit"
+          min={0}
+          maw={240}
+          value={draft.budget?.[name] ?? ''}
+          error={at(problems, `budget.${name}`)}
+          onChange={(value) => limit(name, Number(value) || null)}
+        />
+      ))}
+    </Section>
+  );
+}
+
+/** The fields that are given; the server sends all of them. */
+function withoutEmpty(requirement: object): object {
+  return Object.fromEntries(Object.entries(requirement).filter(([, value]) => value !== null));
 }
 
 interface ChoiceProps {
