@@ -25,8 +25,8 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
-	@# Browsers and servers wait a lot: more processes than cores, and the longest files first.
-	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder tests/e2e tests
+	@# Browsers and servers wait a lot: more processes than cores.
+	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder tests
 
 parts:
 	@scripts/test-parts
