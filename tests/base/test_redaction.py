@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+from base64 import b64encode, urlsafe_b64encode
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstudio.base.json_text import json_text
-from evalstudio.base.redaction import SECRET_HEADER, SECRET_SETTING, Redaction, secrets_sent
+from evalstudio.base.redaction import (
+    SECRET_HEADER,
+    SECRET_SETTING,
+    Redaction,
+    environment_secrets,
+    secrets_sent,
+)
 
 
 def test_longer_secrets_go_before_those_inside_them() -> None:
@@ -60,3 +70,96 @@ def test_names_of_secrets_are_known(name: str) -> None:
 @pytest.mark.parametrize("name", ["tokenizer", "maxTokens", "keyword", "secretary", "path", ""])
 def test_settings_that_only_begin_like_one_are_none(name: str) -> None:
     assert not SECRET_SETTING.search(name)
+
+
+SECRET = "s3cr/t+k€y=9"
+RAW = SECRET.encode()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SECRET,
+        json_text(SECRET)[1:-1],
+        json_text(SECRET)[1:-1].replace("/", "\\/"),
+        json.dumps(SECRET)[1:-1],
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote(SECRET, safe="").lower(),
+        quote_plus(SECRET),
+        RAW.hex(),
+        RAW.hex().upper(),
+        b64encode(RAW).decode(),
+        urlsafe_b64encode(RAW).decode(),
+    ],
+)
+def test_a_secret_is_known_however_it_is_written(written: str) -> None:
+    assert Redaction.of([SECRET])(f"<{written}>") in ("<***>", "<***=>", "<***==>")
+
+
+@pytest.mark.parametrize("before", range(6))
+@pytest.mark.parametrize("after", range(4))
+def test_a_secret_is_known_in_the_middle_of_what_was_encoded(before: int, after: int) -> None:
+    text = b64encode(b"a" * before + RAW + b"b" * after).decode()
+    redacted = Redaction.of([SECRET])(text)
+    assert "***" in redacted
+    # At the edges a character also holds bits of its neighbours, and may stay.
+    assert len(redacted.replace("***", "")) <= len(text) - 4 * len(RAW) // 3 + 3
+
+
+def test_short_secrets_are_not_looked_for_in_encodings() -> None:
+    short = "abcdefg"
+    encoded = f"{short.encode().hex()} {b64encode(short.encode()).decode()}"
+    assert Redaction.of([short])(encoded) == encoded
+    assert Redaction.of([f"{short}h"])(f"{short}h".encode().hex()) == "***"
+
+
+def test_what_overlapping_secrets_cover_is_taken_out_once() -> None:
+    redact = Redaction.of(["abcdef", "defghi", "xyz-1"])
+    assert redact("<abcdefghi>") == "<***>"
+    assert redact("<abcdef><defghi>") == "<***><***>"
+    assert redact("xyz-1xyz-1") == "******"
+    assert redact("abcdefabcdefghi") == "******"
+
+
+def test_a_text_without_secrets_is_the_same_object() -> None:
+    text = "nothing in here".upper()
+    assert Redaction.of(["secret"])(text) is text
+    assert not Redaction.of(["abc"])
+    assert Redaction.of(["abcd"])
+
+
+def test_the_places_of_secrets_are_told() -> None:
+    places: list[Any] = []
+    data = {"a": ["x", "secret-1"], "secret-1": {"n": 12345678, "yes": True, "none": None}, "f": (1.5, "y")}
+    redacted = Redaction.of(["secret-1", "12345678"]).everywhere(data, (), places)
+    assert redacted == {"a": ["x", "***"], "***": {"n": "***", "yes": True, "none": None}, "f": [1.5, "y"]}
+    assert places == [("a", 1), (), ("***", "n")]
+    assert Redaction.of(["True", "1.55"]).everywhere([True, 1.55, 2]) == [True, "***", 2]
+
+
+def test_the_environment_gives_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("MY_API_KEY", " first\n")
+    monkeypatch.setenv("TOKENIZER", "harmless")
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:p%40ss@host/db")
+    monkeypatch.setenv("PLACE", "http://host/x")
+    monkeypatch.setenv("BROKEN", "http://[::1")
+    assert environment_secrets() - {""} == {"first", "p@ss"}
+
+
+@pytest.mark.parametrize(
+    ("header", "password"),
+    [
+        (f"Basic {b64encode(b'u:p:q').decode()}", "p:q"),
+        (f"bASIC {b64encode(b'u:pw').decode()}", "pw"),
+        (f"Bearer {b64encode(b'u:pw').decode()}", None),
+        ("Basic ***", None),
+        (f"Basic {b64encode(b'alone').decode()}", None),
+        (f"Basic {b64encode(b'u:pw').decode()}*", None),
+    ],
+)
+def test_the_password_of_basic_credentials_is_a_secret(header: str, password: str | None) -> None:
+    sent = secrets_sent("http://host", {"Authorization": header}) - {header, *header.split(), ""}
+    assert sent == ({password} if password else set())
