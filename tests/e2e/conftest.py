@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.e2e.browsing import Watch, chromium_path, watched
 from tests.e2e.site import Site, built_ui
 from tests.support.projects import make_project, scripted
+
+# What is waited for comes at last on a busy machine too; what never comes still fails the test.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.support.projects import calls
 
+from evalstudio.base.outages import riding_out
 from evalstudio.execution.processor import all_runs
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Run
@@ -65,6 +66,13 @@ async def compare(config: Path, expected: int, *, innocent: str = "") -> Ledger:
     for call in calls(config.parent):
         log[call["run"]].append(call["turn"])
         ledger.at_the_agent += 1
+    with riding_out():
+        return await _compared(ledger, log, config, expected, innocent)
+
+
+async def _compared(
+    ledger: Ledger, log: dict[str, list[int]], config: Path, expected: int, innocent: str
+) -> Ledger:
     async with open_workspace(config) as workspace:
         summaries = [run async for run in all_runs(workspace.store, Filters())]
         ledger.runs = len(summaries)
