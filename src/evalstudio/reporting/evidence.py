@@ -135,7 +135,8 @@ class ExecutionEvidence:
             if pair.difference < 0
         )
         comparison = compare_rates(list(pairs.values()), alpha)
-        return Regression(comparison, base.name, [label for _, label in dropped])
+        improved = any(pair.difference > 0 for pair in pairs.values())
+        return Regression(comparison, base.name, [label for _, label in dropped], improved)
 
 
 class GroupedRuns:

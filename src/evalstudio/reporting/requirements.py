@@ -82,6 +82,8 @@ class Regression(NamedTuple):
     comparison: Comparison
     baseline: str
     regressed: list[str]
+    improved: bool = False
+    """Whether any subject passed more often than in the baseline."""
 
 
 class Evidence(Protocol):
@@ -238,6 +240,12 @@ def _no_regression(requirement: Requirement, runs: ScopedRuns, evidence: Evidenc
         standing: Standing = "missed"
     elif requirement.confidence is not None and comparison.difference.low < -effect:
         standing = "undecided"
+    elif drop > 0 and drop >= effect and not regression.improved:
+        # Noise goes both ways, so this may well be none; comparing the two says the same.
+        standing, sentence = (
+            "undecided",
+            f"{sentence}; all that moved got worse, too little to rule out chance",
+        )
     else:
         standing = "met"
     if not worse:
