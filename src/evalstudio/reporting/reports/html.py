@@ -28,12 +28,14 @@ _STYLE = """
 --line:#383f47;--pass:#56c07a;--fail:#ff8a80;--error:#d59be8;--open:#e0b45c;--left:#7d868f;--accent:#86b1ff}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:1000px;padding:24px;background:var(--page);
 color:var(--text);font:15px/1.5 system-ui,sans-serif}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;
-margin:32px 0 8px}table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;
-padding:5px 10px 5px 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}th{color:var(--dim);
+margin:32px 0 8px}table{border-collapse:collapse;width:100%}td{max-width:640px}
+th,td{text-align:left;vertical-align:top;
+padding:5px 10px 5px 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}th{color:var(--dim);
 font-weight:600}td.number,th.number{text-align:right;white-space:nowrap}pre{white-space:pre-wrap;
 overflow-wrap:anywhere;margin:0;font:13px/1.45 ui-monospace,monospace}details{border:1px solid var(--line);
 border-radius:6px;margin:8px 0;padding:8px 12px;background:var(--box)}summary{cursor:pointer;
-overflow-wrap:anywhere}.dim{color:var(--dim)}.word{font-weight:600}.pass,.met{color:var(--pass)}
+overflow-wrap:anywhere}.dim{color:var(--dim)}.word{font-weight:600;white-space:nowrap}
+.pass,.met{color:var(--pass)}
 .fail,.missed{color:var(--fail)}.error{color:var(--error)}.flaky,.unasserted,.undecided{color:var(--open)}
 .message{display:grid;grid-template-columns:90px 1fr;gap:8px;padding:4px 0}.note{border-left:4px solid
 var(--open);padding:4px 12px;background:var(--box)}svg text{fill:var(--text);font:12px system-ui,sans-serif}
