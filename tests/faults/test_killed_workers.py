@@ -108,7 +108,7 @@ async def killed_again_and_again(
 
 
 async def test_a_few_kills(tmp_path: Path, storage: Storage) -> None:
-    await killed_again_and_again(tmp_path, storage(), runs=60, seconds=0.3, rounds=3)
+    await killed_again_and_again(tmp_path, storage(), runs=40, seconds=0.3, rounds=2)
 
 
 @pytest.mark.soak
@@ -118,7 +118,7 @@ async def test_forty_kills(tmp_path: Path, storage: Storage) -> None:
 
 async def test_postgres_restarted_in_the_middle(tmp_path: Path, postgres: PostgresServer) -> None:
     storage = {"type": "postgres", "connectionString": postgres.new_database()}
-    await killed_again_and_again(tmp_path, storage, runs=60, seconds=0.3, rounds=3, disturb=postgres.restart)
+    await killed_again_and_again(tmp_path, storage, runs=40, seconds=0.3, rounds=2, disturb=postgres.restart)
 
 
 @pytest.mark.soak
