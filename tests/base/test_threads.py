@@ -70,9 +70,9 @@ async def test_a_busy_event_loop_is_not_in_the_time() -> None:
     work = asyncio.create_task(bounded(pool.run(lambda: time.sleep(0.05), clock), 5, clock))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    time.sleep(0.5)  # noqa: ASYNC251 - nothing else runs meanwhile
+    time.sleep(2)  # noqa: ASYNC251 - nothing else runs meanwhile
     await work
-    assert 0.05 <= clock.seconds() < 0.4
+    assert 0.05 <= clock.seconds() < 1.9
 
 
 async def test_what_nobody_waits_for_any_more_is_not_begun() -> None:

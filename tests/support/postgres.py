@@ -11,8 +11,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,19 @@ def _other_user() -> dict[str, Any]:
     raise RuntimeError("there is no user to run PostgreSQL as")
 
 
+# Below the ports that the system gives to connections, and from another one on in each process: what several
+# processes find free at the same moment must not be the same.
+_ports = cycle(range(12_000, 32_000))
+for _ in range(os.getpid() * 37 % 20_000):
+    next(_ports)
+
+
 def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
+    while True:
+        port = next(_ports)
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", port))
+            return port
 
 
 class PostgresServer:
