@@ -18,6 +18,7 @@ from evalstudio.connectors.http import http_agent
 from evalstudio.connectors.http_pool import HttpPool
 from evalstudio.connectors.openai import openai_agent
 from evalstudio.connectors.replies import AgentReply
+from evalstudio.connectors.stream_events import looks_like_call
 from evalstudio.messages import TokensUsage
 
 DONE = "data: [DONE]"
@@ -336,3 +337,9 @@ async def test_where_a_stream_is_cut_into_pieces_makes_no_difference(
     reply = await reply_to(pool, Answer(pieces=pieces, content_type="text/event-stream"))
     assert reply.messages[0].text == "Grüße, Hello"
     assert len(reply.messages[0].tool_calls or ()) == 2
+
+
+@pytest.mark.parametrize("kind", [{}, [], {"a": 1}, 7, None])
+def test_a_type_that_is_no_text_is_no_type_of_call(kind: Any) -> None:
+    assert not looks_like_call({"type": kind, "text": "hello"})
+    assert looks_like_call({"type": kind, "part": {"type": "tool_use"}})

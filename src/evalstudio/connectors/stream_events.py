@@ -287,7 +287,8 @@ _CALL_KEYS = frozenset(
         "toolName",
     }
 )
-_CALL_TYPES = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "functionCall"})
+# A tuple: what an agent sends as a type need not be a text, and a set takes no lists.
+_CALL_TYPES = ("tool_use", "tool_call", "tool-call", "function_call", "functionCall")
 _DEEPEST = 8
 
 
