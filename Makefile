@@ -26,7 +26,7 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 test: setup parts lint ## Check and test everything, reduced sizes
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
 	@# Browsers and servers wait a lot: more processes than cores.
-	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder tests
+	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder tests
 
 parts:
 	@scripts/test-parts
