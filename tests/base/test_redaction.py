@@ -105,6 +105,7 @@ def test_a_secret_is_known_in_the_middle_of_what_was_encoded(before: int, after:
     assert "***" in redacted
     # At the edges a character also holds bits of its neighbours, and may stay.
     assert len(redacted.replace("***", "")) <= len(text) - 4 * len(RAW) // 3 + 3
+    assert redacted.index("***") == 4 * (before // 3) + (0, 2, 3)[before % 3]
 
 
 def test_short_secrets_are_not_looked_for_in_encodings() -> None:
@@ -127,6 +128,48 @@ def test_a_text_without_secrets_is_the_same_object() -> None:
     assert Redaction.of(["secret"])(text) is text
     assert not Redaction.of(["abc"])
     assert Redaction.of(["abcd"])
+
+
+def test_secrets_are_in_no_description_of_a_redaction() -> None:
+    redact = Redaction.of(["abcd-secret"])
+    assert repr(redact) == "Redaction()"
+    assert redact == Redaction.of(["abcd-secret"]) != Redaction.of(["another-one"])
+
+
+def test_three_secrets_that_overlap_one_after_the_other_are_one() -> None:
+    redact = Redaction.of(["abcd", "cdefgh", "ghij", "klmn"])
+    assert redact("abcdefghij klmn") == "*** ***"
+    assert redact("klmn abcdefghij") == "*** ***"
+
+
+def test_a_secret_inside_another_does_not_shorten_it() -> None:
+    redact = Redaction.of(["first-one", "an-inner-secret", "inner"])
+    assert redact("first-one an-inner-secret, an-inner-secret") == "*** ***, ***"
+
+
+def test_none_is_no_text() -> None:
+    assert Redaction.of(["None"]).everywhere([None, "None"]) == [None, "***"]
+
+
+@pytest.mark.parametrize("secret", ["a b/c d-9876", "~~~???>>>~~~???>>>"])
+def test_letters_that_only_some_encodings_replace_are_known(secret: str) -> None:
+    raw = secret.encode()
+    for written in (
+        quote(raw, safe=""),
+        quote(raw),
+        urlsafe_b64encode(b"xyz" + raw).decode()[4:].rstrip("="),
+    ):
+        assert Redaction.of([secret])(f"<{written}>") == "<***>", written
+
+
+def test_of_secrets_that_begin_alike_the_longest_is_taken_out() -> None:
+    assert Redaction.of(["zz-key", "zz-key-b", "zz-key-bcd"])("<zz-key-bcd>") == "<***>"
+
+
+def test_a_secret_that_is_no_valid_text_is_known() -> None:
+    secret = "key-\ud800-tail"
+    assert Redaction.of([secret])(f"<{secret}>") == "<***>"
+    assert Redaction.of([secret])(secret.encode(errors="surrogatepass").hex()) == "***"
 
 
 def test_the_places_of_secrets_are_told() -> None:

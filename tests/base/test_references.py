@@ -15,6 +15,12 @@ def test_references_are_replaced_and_other_dollars_stay(monkeypatch: pytest.Monk
     assert values_of("${A_KEY}", "${NOT_SET} ${A_NAME}", "none") == {"k-1", "", "${A_KEY}"}
 
 
+def test_public_variables_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSTUDIO_PUBLIC_REGION", "north")
+    monkeypatch.setenv("EVALSTUDIO_PRIVATE", "k-2")
+    assert values_of("${EVALSTUDIO_PUBLIC_REGION} ${EVALSTUDIO_PRIVATE}") == {"k-2"}
+
+
 @pytest.mark.parametrize("value", [None, "", " \n"])
 def test_an_unset_variable_is_named_with_its_field(
     monkeypatch: pytest.MonkeyPatch, value: str | None

@@ -76,6 +76,7 @@ class TestOneRun:
         assert (group.outcome, group.fault) == ("error", "agent")
         assert (group.max_latency_ms, group.tokens, group.runs_with_tokens) == (20.5, 7, 1)
         assert group.subject == WHOLE
+        assert group.spent.finished == 1
 
     def test_before_its_end_it_has_no_outcome(self) -> None:
         group = group_of(finished(status="running"))

@@ -114,7 +114,8 @@ class Redaction:
 def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str]:
     """One pattern for all forms of all secrets, the longest first where several begin alike."""
     groups: dict[str, list[str]] = {}
-    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
+    # In this order a text comes before those that it begins with.
+    for form in sorted({form for secret in secrets for form in _forms(secret)}, reverse=True):
         groups.setdefault(form[0], []).append(form[1:])
     # Grouped by the first character: the search then passes over most of a text without trying them all.
     return re.compile(
