@@ -164,6 +164,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, as_list: bool) -> No
             file.write((("," if number else "") if as_list else "") + line + "\n")
         file.write("]" if as_list else "")
     tracemalloc.start()
-    assert sum(1 for _ in read_conversations(tmp_path / "x")) == 200_000
+    read = read_conversations(tmp_path / "x")
+    assert sum(isinstance(one, RecordedConversation) for one in read) == 200_000
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()
