@@ -323,7 +323,10 @@ class Run(RunSummary):
     @property
     def ending(self) -> str | None:
         """How the conversation ended, in words."""
-        return ENDINGS.get((self.output or {}).get("endedBy") or cast(Any, None))
+        output = self.output or {}
+        words = ENDINGS.get(output.get("endedBy") or cast(Any, None))
+        turn = output.get("endedAtTurn")
+        return words if turn is None or words is None else f"a live run would have {words}, after turn {turn}"
 
     @model_validator(mode="after")
     def _messages_by_turn(self) -> Run:
