@@ -29,7 +29,7 @@ from ..evaluators.results import RecordingInfo, Turn
 from ..llm.usage import counting_usage
 from ..messages import is_blank
 from ..plugins import PluginRegistry
-from ..project.entities import Stored, iso, new_id
+from ..project.entities import Stored, iso, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
@@ -228,6 +228,7 @@ async def review_one(
         connector=Snapshot.of({"name": agent, "type": _RECORDED}),
         scenario_id=scenario.id,
         scenario_name=scenario.scenario.name,
+        connector_id=None if conversation.agent is None else _agent_id(conversation.agent),
         connector_name=conversation.agent,
         case=scenario.case_of(conversation).model_dump(mode="json", by_alias=True, exclude_none=True),
         repetition=repetition,
@@ -235,6 +236,11 @@ async def review_one(
     )
     ending = replace(ending, output=output, last_turn=None, **model_usage(usage))
     return FinishedRun(run, [*seeds, *result.turns], ending)
+
+
+def _agent_id(name: str) -> str:
+    """What tells the agents of recordings apart, as the id of a connector tells those of live runs."""
+    return f"agent-{Snapshot.of({'agent': name_key(name)}).hash[:20]}"
 
 
 def recording_info(conversation: RecordedConversation) -> RecordingInfo:
