@@ -14,6 +14,7 @@ class SeenIds:
         self._ids.execute("PRAGMA cache_size = -4000")
         self._ids.execute("PRAGMA journal_mode = OFF")
         self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, origin TEXT) WITHOUT ROWID")
+        self._ids.execute("CREATE TABLE part (id TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
 
     def add(self, name: str, origin: str) -> str | None:
         """Note an id; where it was before, if it was."""
@@ -22,3 +23,14 @@ class SeenIds:
             return None
         row = self._ids.execute("SELECT origin FROM seen WHERE id = ?", (name,)).fetchone()
         return str(row[0])
+
+    def add_part(self, whole: str, line: int) -> None:
+        """Note that a part of this was there."""
+        self._ids.execute("INSERT OR IGNORE INTO part VALUES (?, ?)", (whole, line))
+
+    def orphans(self) -> list[tuple[str, int]]:
+        """Of which only parts were there, with the line of the first; then the parts are forgotten."""
+        sql = "SELECT id, line FROM part WHERE id NOT IN (SELECT id FROM seen) ORDER BY line LIMIT 1000"
+        rows = self._ids.execute(sql).fetchall()
+        self._ids.execute("DELETE FROM part")
+        return [(str(name), int(line)) for name, line in rows]

@@ -67,7 +67,7 @@ def has_messages(fields: Fields) -> bool:
 def read_exchange(fields: Fields) -> RecordedConversation:
     """The conversation of a request, with the response where there is one."""
     request, response = request_of(fields), response_of(fields)
-    builder = build([*_instructions(request), *_asked(request), *_answered(response)])
+    builder = build([*_instructions(request), *asked(request), *answered(response)])
     answer = fields_of(response)
     add_usage(builder, first_of(answer, "usage", "usageMetadata", "usage_metadata"))
     took = milliseconds_between(time_in(answer, "created_at"), time_in(answer, "completed_at"))
@@ -75,7 +75,7 @@ def read_exchange(fields: Fields) -> RecordedConversation:
     conversation = conversation_of(builder, text_under(fields, *_IDS))
     conversation.tools = tool_schemas(first_of(request, "tools", "functions"))
     conversation.started = time_in(fields) or time_in(answer)
-    conversation.error = _error_in(answer) or _error_in(fields)
+    conversation.error = error_in(answer) or error_in(fields)
     model = text_under(answer, "model", "modelVersion") or text_under(request, "model")
     take_along(conversation, fields)
     if model:
@@ -94,7 +94,8 @@ def _instructions(request: Fields) -> list[Any]:
     return [{"role": "system", "content": value if parts is None else parts}]
 
 
-def _asked(request: Fields) -> list[Any]:
+def asked(request: Fields) -> list[Any]:
+    """The items of a request, under whatever name."""
     for name in ("messages", "contents", "input", "prompt"):
         value = request.get(name)
         if value is None:
@@ -119,7 +120,7 @@ def _kind(value: Any) -> str:
     return "an object" if isinstance(value, dict) else f"a JSON {json_kind(value)}"
 
 
-def _answered(response: Any) -> list[Any]:
+def answered(response: Any) -> list[Any]:
     """The items of the answer; none where it stands among the messages already."""
     if isinstance(response, str):
         return [{"role": "assistant", "content": response}]
@@ -146,7 +147,8 @@ def _output(fields: Fields) -> list[Any]:
     return items_of(value) or []
 
 
-def _error_in(fields: Fields) -> str | None:
+def error_in(fields: Fields) -> str | None:
+    """Why there is no answer, in the words of the source."""
     error = fields.get("error")
     if not error:
         return None

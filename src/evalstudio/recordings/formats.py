@@ -14,7 +14,11 @@ from ..base.paths import fields_of, items_of
 from .conversation import RecordedConversation
 from .documents import Document, Unreadable
 from .exchange import has_messages, read_exchange, request_of, response_of
+from .inspect_logs import is_inspect_log, read_sample, samples_in
+from .langchain import is_run, is_state, parent_of, read_run, read_state, runs_in
+from .own_export import is_own_run, read_own_run
 from .parts import Fields
+from .promptfoo import is_promptfoo, read_result, results_in
 
 Collect = Callable[[Iterator[Document | Unreadable], str], Iterator[RecordedConversation | Unreadable]]
 
@@ -27,14 +31,16 @@ def _alone(fields: Fields) -> Iterable[Any]:
 class Format:
     """How one format is recognised and read.
 
-    ``units`` are the conversations in a document, ``read`` makes one of a unit. ``collect`` reads a whole
-    file instead, from its documents and its name.
+    ``units`` are the conversations in a document, ``read`` makes one of a unit; ``part_of`` names the
+    conversation that a unit is only a part of, which is then read alone. ``collect`` reads a whole file
+    instead, from its documents and its name.
     """
 
     name: str
     recognises: Callable[[Fields], bool]
     read: Callable[[Fields], RecordedConversation] = read_exchange
     units: Callable[[Fields], Iterable[Any]] = _alone
+    part_of: Callable[[Fields], str | None] | None = None
     collect: Collect | None = None
 
 
@@ -71,6 +77,11 @@ def _is_chat(fields: Fields) -> bool:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
+        Format("evalstudio", is_own_run, read_own_run),
+        Format("inspect", is_inspect_log, read_sample, samples_in),
+        Format("promptfoo", is_promptfoo, read_result, results_in),
+        Format("langsmith", is_run, read_run, runs_in, part_of=parent_of),
+        Format("langgraph", is_state, read_state),
         Format("gemini", _is_gemini),
         Format("responses", _is_responses),
         Format("anthropic", _is_anthropic),

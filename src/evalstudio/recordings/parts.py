@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -35,21 +35,30 @@ def text_under(fields: Mapping[str, Any], *names: str) -> str | None:
     return str(value)
 
 
-def build(items: Iterable[Any]) -> ConversationBuilder:
-    """The turns of a list of items in any shape. ``UnreadableItem`` says which cannot be read."""
+def _nothing(_message: Fields) -> Fields:
+    return {}
+
+
+def build(items: Iterable[Any], beside: Callable[[Fields], Fields] = _nothing) -> ConversationBuilder:
+    """The turns of a list of items in any shape. ``UnreadableItem`` says which cannot be read.
+
+    ``beside`` says what else is known of an item: its time, how long it took, what it used.
+    """
     builder = ConversationBuilder()
     for place, item in enumerate(items, 1):
-        add_item(builder, item, place)
+        _add_item(builder, item, place, beside)
     return builder
 
 
-def add_item(builder: ConversationBuilder, item: Any, place: int) -> None:
-    """Add the messages of one item, with its time and what it used."""
+def _add_item(
+    builder: ConversationBuilder, item: Any, place: int, beside: Callable[[Fields], Fields]
+) -> None:
     try:
         messages = read_messages([item])
     except UnreadableItem as error:
         raise UnreadableItem(place, error.problem, error.role) from None
     fields = as_fields(item) or {}
+    fields |= beside(fields)
     usage, problem = read_usage(_usage_in(fields))
     at, latency = _time_of(fields), latency_in(fields)
     for number, message in enumerate(messages):

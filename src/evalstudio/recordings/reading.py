@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from ..base.files import open_regular
 from ..base.json_text import json_kind
-from ..base.paths import items_of
+from ..base.paths import fields_of, items_of
 from ..base.problems import InvalidInput, suggestion
+from .archives import read_archive
 from .conversation import RecordedConversation
 from .distinct import SeenIds
 from .documents import Document, Unreadable, is_message, read_documents
@@ -28,6 +29,7 @@ __all__ = ["Read", "Unreadable", "read_conversations"]
 
 Read = RecordedConversation | Unreadable
 _GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
 
 
 def read_conversations(
@@ -69,12 +71,19 @@ class _Reader:
         except (OSError, EOFError, zlib.error) as error:
             count += 1
             yield Unreadable(str(path), None, f"cannot be read to its end: {error}")
+        for name, line in self.seen.orphans():
+            count += 1
+            reason = f"is only a part of the run {name}, which is not in the file or cannot be read"
+            yield Unreadable(str(path), line, reason)
         if not count:
             yield Unreadable(str(path), None, "holds no conversation")
 
     def _contents(self, file: BufferedReader, origin: str) -> Iterator[Read]:
         magic = file.peek(4)
-        if magic.startswith(_GZIP):
+        if magic.startswith(_ZIP):
+            for name, documents in read_archive(file, origin):
+                yield from self._documents(documents, name)
+        elif magic.startswith(_GZIP):
             with gzip.open(file) as unpacked:
                 yield from self._documents(
                     read_documents(BufferedReader(cast(Any, unpacked)), origin), origin
@@ -113,9 +122,15 @@ class _Reader:
         yield from self._units(document.line, cast(dict[str, Any], value), form, origin)
 
     def _units(self, line: int, value: dict[str, Any], form: Format | None, origin: str) -> Iterator[Read]:
-        units = [value] if form is None else list(form.units(value))
+        try:
+            units = [value] if form is None else list(form.units(value))
+        except ValueError as error:
+            yield Unreadable(origin, line, str(error))
+            return
         for number, unit in enumerate(units, 1):
             place = f"{origin}:{line}" if len(units) == 1 else f"{origin}:{line}:{number}"
+            if self._is_part(unit, form, line):
+                continue
             try:
                 conversation = self._one(unit, form)
             except ValueError as error:
@@ -131,6 +146,14 @@ class _Reader:
         if first is None:
             return conversation
         return Unreadable(origin, line, f'has the id "{conversation.id[:80]}" of {first}')
+
+    def _is_part(self, unit: Any, form: Format | None, line: int) -> bool:
+        """Whether what was said here stands in another unit of the file too, which must then be there."""
+        part_of = None if form is None else form.part_of
+        whole = None if part_of is None else part_of(fields_of(unit))
+        if whole is not None:
+            self.seen.add_part(whole, line)
+        return whole is not None
 
     def _one(self, unit: Any, form: Format | None) -> RecordedConversation:
         if not isinstance(unit, dict):
