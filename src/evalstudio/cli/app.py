@@ -18,6 +18,7 @@ from . import (
     new_project,
     personas,
     report,
+    rescore,
     review,
     runs,
     scenarios,
@@ -50,6 +51,7 @@ app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
 app.command("review")(review.review)
+app.command("rescore")(rescore.rescore)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)

@@ -6,7 +6,7 @@ that exists already, so that the same conversation gets the same verdict whichev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from ..evaluators.running import run_turn
 from ..messages import Message, TokensUsage, text_of
 from .preparation import PreparedScenario, Services
 from .results import RunResult
+
+StoredFindings = Mapping[tuple[str, int], Sequence[Finding]]
+"""What entries found before, by key and turn, where nothing has changed that they looked at."""
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class ConversationJudge:
     # The entries that asked on the last turn whether it was the last, and were told that nobody knew.
     unsure: set[str] = field(default_factory=set[str])
     superseded: list[Finding] = field(default_factory=list[Finding])
+    stored: StoredFindings = field(default_factory=dict[tuple[str, int], list[Finding]])
 
     @property
     def findings(self) -> list[list[Finding]]:
@@ -115,6 +119,7 @@ class ConversationJudge:
             llm=self.services.llm,
             embedder=self.services.embedder,
             limits=self.services.limits,
+            stored_findings=self.stored,
         )
 
 
@@ -126,13 +131,15 @@ async def judge_conversation(
     fault: tuple[Fault, str] | None = None,
     state: dict[str, Any] | None = None,
     thread_id: str | None = None,
+    stored: StoredFindings | None = None,
 ) -> RunResult:
     """What a scenario's evaluators say about a conversation that exists: nobody else is called.
 
     Every turn is judged, and the verdict is that over all of them, also where a live run would have ended
-    before: ``ended_by`` and ``ended_at`` say why and after which turn.
+    before: ``ended_by`` and ``ended_at`` say why and after which turn. Models are not asked again for what is
+    ``stored``.
     """
-    judge = ConversationJudge(prepared, services, list(prepared.seeds))
+    judge = ConversationJudge(prepared, services, list(prepared.seeds), stored=stored or {})
     ended: tuple[Decision, int] | None = None
     spoken = 0
     for turn in turns:

@@ -147,6 +147,10 @@ class TurnFacts:
     given_response: Any = MISSING
     given_prompt: str | None = None
     limits: EvaluatorLimits = DEFAULT_LIMITS
+    # What entries found on turns before, by key and turn: found again, nobody is asked.
+    stored_findings: Mapping[tuple[str, int], Sequence[Any]] = field(
+        default_factory=dict[tuple[str, int], Sequence[Any]]
+    )
     # The entries that asked whether this turn is the last.
     final_readers: set[str] = field(default_factory=set[str])
     _response: str | None = None

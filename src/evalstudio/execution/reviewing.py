@@ -64,10 +64,7 @@ class ReviewedScenario:
     def snapshot(self) -> Snapshot:
         """The scenario as it is now. Cases are rows of their own, as in a live run."""
         if self._snapshot is None:
-            exclude = {*Stored.model_fields, "cases"}
-            self._snapshot = Snapshot.of(
-                self.scenario.model_dump(mode="json", by_alias=True, exclude=exclude)
-            )
+            self._snapshot = scenario_snapshot(self.scenario)
         return self._snapshot
 
     def case_of(self, conversation: RecordedConversation) -> Case:
@@ -88,6 +85,11 @@ class ReviewedScenario:
                 self.scenario, self.registry, case=case, has_model=self.has_model, recorded=True
             )
         return with_conversation(self._prepared[key], conversation)
+
+
+def scenario_snapshot(scenario: Scenario) -> Snapshot:
+    exclude = {*Stored.model_fields, "cases"}
+    return Snapshot.of(scenario.model_dump(mode="json", by_alias=True, exclude=exclude))
 
 
 def named_cases(scenario: Scenario, folder: Path) -> dict[str, Case]:
