@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from io import BufferedReader
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from ..base.paths import fields_of
 from .documents import Document, Unreadable, decode, read_documents
@@ -17,6 +21,9 @@ MOST_MEMBERS = 1_000_000
 _MOST_SHRUNK = 500
 _HEADERS = ("header.json", "_journal/start.json")
 _SAMPLES = "samples/"
+_ZSTD = 93
+# Where a member's own header says how long its name and its extra field are.
+_NAME_LENGTHS = 26
 _BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError)
 
 
@@ -45,12 +52,11 @@ def read_archive(file: BufferedReader, origin: str) -> Iterator[tuple[str, Itera
 
 
 def _plain(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Iterator[Document | Unreadable]:
-    if problem := _problem(member):
-        yield Unreadable(name, None, problem)
-        return
     try:
-        with archive.open(member) as file:
+        with _opened(archive, member) as file:
             yield from read_documents(BufferedReader(cast(Any, file)), name)
+    except ValueError as error:
+        yield Unreadable(name, None, str(error))
     except _BROKEN as error:
         yield Unreadable(name, None, f"cannot be unpacked: {error}")
 
@@ -70,18 +76,46 @@ def _sample(
 
 
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    if problem := _problem(member):
-        raise ValueError(problem)
-    with archive.open(member) as file:
+    with _opened(archive, member) as file:
         content = file.read(LONGEST + 1)
     if len(content) > LONGEST:
         raise ValueError(TOO_LARGE)
     return content
 
 
-def _problem(member: zipfile.ZipInfo) -> str | None:
+def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
+    """A member, unpacked as it is read. ``ValueError`` where it must not or cannot be."""
     if member.flag_bits & 1:
-        return "is encrypted"
+        raise ValueError("is encrypted")
     if member.file_size > LONGEST and member.file_size > _MOST_SHRUNK * max(member.compress_size, 1):
-        return f"unpacks to more than {_MOST_SHRUNK} times its size"
-    return None
+        raise ValueError(f"unpacks to more than {_MOST_SHRUNK} times its size")
+    if member.compress_type == _ZSTD and sys.version_info < (3, 14):
+        return _unpacked_zstd(archive, member)
+    return cast(BinaryIO, archive.open(member))
+
+
+def _unpacked_zstd(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
+    """What Inspect packs with zstd, which Python's own library reads from 3.14 on."""
+    try:
+        zstandard: Any = import_module("zstandard")
+    except ImportError:
+        hint = "pip install zstandard, or write it as JSON with: inspect log convert --to json"
+        raise ValueError(f"is packed with zstd; {hint}") from None
+    file = cast(BinaryIO, archive.fp)
+    file.seek(member.header_offset + _NAME_LENGTHS)
+    file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+    packed = _Slice(file, member.compress_size)
+    return cast(BinaryIO, zstandard.ZstdDecompressor(max_window_size=LONGEST).stream_reader(packed))
+
+
+class _Slice:
+    """So many bytes of a file from where it stands."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(min(size, self._left) if size >= 0 else self._left)
+        self._left -= len(data)
+        return data

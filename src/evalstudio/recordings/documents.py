@@ -225,17 +225,14 @@ class _Envelope:
         self.line = stream.line
         self.size = 0
         self.is_split = False
+        self.problem = ""
         self.whole: dict[str, Any] = {}
 
     def documents(self) -> Iterator[Document | Unreadable]:
-        try:
-            yield from self._fields(self.whole, ())
-        except (ValueError, TooLarge) as error:
-            if isinstance(error, BrokenJson):
-                raise
-            yield Unreadable(self.origin, self.line, str(error))
-            raise BrokenJson("nothing after it can be read", self.stream.line) from None
-        if not self.is_split:
+        yield from self._fields(self.whole, ())
+        if self.problem:
+            yield Unreadable(self.origin, self.line, self.problem)
+        elif not self.is_split:
             yield Document(self.line, self.whole)
 
     def _fields(self, fields: dict[str, Any], path: tuple[str, ...]) -> Iterator[Document | Unreadable]:
@@ -262,11 +259,18 @@ class _Envelope:
         fields[name] = []
 
     def _value(self) -> Any:
-        text = self.stream.value()
-        self.size += len(text)
-        if self.size > LONGEST:
-            raise TooLarge(TOO_LARGE)
-        return decode(text)
+        """The next value. One that cannot be held or read spoils the object, not what comes after it."""
+        try:
+            text = self.stream.value()
+            self.size += len(text)
+            if self.size > LONGEST:
+                raise TooLarge(TOO_LARGE)
+            return decode(text)
+        except BrokenJson:
+            raise
+        except (ValueError, TooLarge) as error:
+            self.problem = self.problem or str(error)
+            return None
 
 
 def _copied(whole: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ LONGEST = 16 << 20
 TOO_LARGE = f"is larger than {LONGEST >> 20} MB"
 DEEPEST = 200
 
-_OUTSIDE = re.compile(rb'["\[\]{}]')
-_INSIDE = re.compile(rb'"|\\.?', re.DOTALL)
+_OUTSIDE = re.compile(rb'(["\[\]{}])')
+# Up to the end of a text; where the piece ends before it, up to there, a lone backslash apart.
+_INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+(["\\]?)', re.DOTALL)
 _NO_BLANK = re.compile(rb"[^ \t\r\n]")
 _SCALAR_END = re.compile(rb"[,\]}\s]")
 _LONGEST_SCALAR = 1 << 16
@@ -163,8 +164,11 @@ class _Extent:
         """The place after the value, where it ends in this piece."""
         if self._escaped and place < len(data):
             place, self._escaped = place + 1, False
-        while match := (_INSIDE if self._in_text else _OUTSIDE).search(data, place):
-            token, place = match[0], match.end()
+        while place < len(data):
+            match = _INSIDE.match(data, place) if self._in_text else _OUTSIDE.search(data, place)
+            if match is None:
+                return None
+            token, place = match[1], match.end()
             if self._in_text:
                 self._escaped = token == b"\\"
                 self._in_text = token != b'"'

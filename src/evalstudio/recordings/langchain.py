@@ -160,12 +160,13 @@ def _lone_text(fields: Fields, names: tuple[str, ...], where: str) -> str:
 
 
 def _repeats(before: list[Any], after: list[Any]) -> bool:
-    return len(after) >= len(before) and all(map(_is_same, before, after))
+    """Whether all that was given is in what came back, in its order."""
+    left = iter(after)
+    return all(any(_is_same(one, other) for other in left) for one in before)
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    first, second = _plain(one), _plain(other)
-    return first.get("content") == second.get("content")
+    return _plain(one).get("content") == _plain(other).get("content")
 
 
 def _plain(message: Any) -> Fields:

@@ -24,7 +24,7 @@ class UnreadableConversation(ValueError):
 
 def first_of(fields: Mapping[str, Any], *names: str) -> Any:
     """What stands under the first of these names that holds something."""
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
 def text_under(fields: Mapping[str, Any], *names: str) -> str | None:
@@ -57,7 +57,7 @@ def _add_item(
         messages = read_messages([item])
     except UnreadableItem as error:
         raise UnreadableItem(place, error.problem, error.role) from None
-    fields = as_fields(item) or {}
+    fields = _unwrapped(as_fields(item) or {})
     fields |= beside(fields)
     usage, problem = read_usage(_usage_in(fields))
     at, latency = _time_of(fields), latency_in(fields)
@@ -68,6 +68,11 @@ def _add_item(
         )
     if problem and builder.turns:
         builder.turns[-1].usage_missing = problem
+
+
+def _unwrapped(fields: Fields) -> Fields:
+    """What LangChain serialises stands under a key of its own."""
+    return dict(fields_of(fields.get("kwargs")) or fields_of(fields.get("data")) or fields)
 
 
 def _usage_in(fields: Mapping[str, Any]) -> Any:
