@@ -13,6 +13,7 @@ from ..conversation.placeholders import has_placeholders
 from ..evaluators.results import Turn
 from ..messages import Message, text_of
 from ..project.entities import Run
+from .reviewing import call_rule
 from .workspace import Workspace
 
 _CALLED = "tools called"
@@ -79,11 +80,13 @@ def _user_text(turn: Turn) -> str | None:
 
 
 def _expected_calls(run: Run, source: Scenario) -> Iterator[EvaluatorUse]:
-    """The tools that were called, each as often at least; their arguments are for a person to add."""
+    """The calls that a recording expects, else the tools that were called, for a person to add arguments."""
     names = {use.name for use in source.evaluators}
+    expected = ((run.output or {}).get("recording") or {}).get("expectedCalls") or ()
     calls = _calls([message for turn in run.turns if turn.number > 0 for message in turn.messages])
-    if calls and _CALLED not in names:
-        rules = [{"tool": tool, "required": True} for tool in dict.fromkeys(calls)]
+    rules = [call_rule(call, number) for number, call in enumerate(expected)]
+    rules = rules or [{"tool": tool, "required": True} for tool in dict.fromkeys(calls)]
+    if rules and _CALLED not in names:
         yield EvaluatorUse(type="tool-usage", name=_CALLED, config={"rules": rules})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..base.problems import InvalidInput
 from ..project.entities import UNFINISHED, Execution, Run
 from ..project.requirements import Requirement
-from ..storage.contract import Filters, FinishedRun, Snapshot
+from ..storage.contract import Filters, FinishedRun, IdempotencyKey, Snapshot
 from ..storage.errors import NotFound
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
@@ -51,7 +51,9 @@ async def rescore_request(workspace: Workspace, target: str, measure: Measure = 
     return RescoreRequest(original, measure, only, requirements=requirements)
 
 
-async def begin_rescore(workspace: Workspace, request: RescoreRequest) -> Execution:
+async def begin_rescore(
+    workspace: Workspace, request: RescoreRequest, *, once: IdempotencyKey | None = None
+) -> Execution:
     """The execution that the conversations scored again will be of."""
     original = request.original
     execution = Execution(
@@ -65,7 +67,7 @@ async def begin_rescore(workspace: Workspace, request: RescoreRequest) -> Execut
         rescored_from=original.rescored_from or original.id,
     )
     environment = await _environment(workspace, request)
-    return await workspace.store.record(execution, [], environment=environment)
+    return await workspace.store.record(execution, [], environment=environment, once=once)
 
 
 async def _environment(workspace: Workspace, request: RescoreRequest) -> Snapshot:

@@ -115,11 +115,11 @@ def with_conversation(prepared: PreparedScenario, conversation: RecordedConversa
 
 def _expected_calls(calls: Sequence[Mapping[str, Any]], names: set[str | None]) -> Entry:
     """The calls that a conversation must hold, each with its arguments at least, as a check."""
-    rules = [_rule(call, number) for number, call in enumerate(calls)]
+    rules = [call_rule(call, number) for number, call in enumerate(calls)]
     return tool_usage.use({"rules": rules}, name=None if EXPECTED_CALLS in names else EXPECTED_CALLS)
 
 
-def _rule(call: Mapping[str, Any], number: int) -> dict[str, Any]:
+def call_rule(call: Mapping[str, Any], number: int) -> dict[str, Any]:
     """A call in the shape of a rule, of ours, of OpenAI or of a plain name with arguments."""
     function = call.get("function")
     fields = cast(Mapping[str, Any], function) if isinstance(function, Mapping) else call

@@ -20,7 +20,7 @@ from ..project.entities import UNFINISHED, Execution, StoredEval, derived_id, na
 from ..project.requirements import Requirement
 from ..recordings.conversation import RecordedConversation
 from ..recordings.reading import Read, Unreadable
-from ..storage.contract import FinishedRun, Snapshot
+from ..storage.contract import FinishedRun, IdempotencyKey, Snapshot
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
 from .reviewing import ReviewedScenario, review_one
@@ -63,7 +63,9 @@ class Review:
             self.unreadable.append(problem)
 
 
-async def begin_review(workspace: Workspace, request: ReviewRequest) -> Execution:
+async def begin_review(
+    workspace: Workspace, request: ReviewRequest, *, once: IdempotencyKey | None = None
+) -> Execution:
     """The execution that a review's runs will be of: kept, and marked as unfinished until they are."""
     if not request.scenarios:
         raise InvalidInput("there is nothing to review by; name an eval, a scenario or a plan")
@@ -76,7 +78,8 @@ async def begin_review(workspace: Workspace, request: ReviewRequest) -> Executio
         requirements=[*request.requirements],
         source="recorded",
     )
-    return await workspace.store.record(execution, [], environment=await _environment(workspace, request))
+    environment = await _environment(workspace, request)
+    return await workspace.store.record(execution, [], environment=environment, once=once)
 
 
 async def _environment(workspace: Workspace, request: ReviewRequest) -> Snapshot:

@@ -10,12 +10,12 @@ from sqlalchemy import insert, select, update
 from ..evaluators.results import with_later
 from ..project.entities import UNFINISHED, Execution
 from .attempts import add_turn, end
-from .contract import FinishedRun, Lease, Snapshot
+from .contract import FinishedRun, IdempotencyKey, Lease, Snapshot
 from .lists import get_execution
 from .queue import execution_row, run_row, stored_execution
 from .rows import keep
 from .schema import executions, runs
-from .transaction import Transaction, now_ms
+from .transaction import Transaction, known_target, now_ms, remember
 
 
 def record(
@@ -24,11 +24,14 @@ def record(
     finished: Sequence[FinishedRun],
     *,
     environment: Snapshot | None = None,
+    once: IdempotencyKey | None = None,
 ) -> Execution:
     """Runs that are over, with their execution if it is new; no worker sees them waiting.
 
     All of them or none; a run that is there already stays as it is.
     """
+    if (target := known_target(unit, once)) is not None:
+        return stored_execution(unit, target)
     moment, total = now_ms(), len(finished)
     is_new = not unit.has(executions, execution.id)
     if not is_new:
@@ -41,6 +44,7 @@ def record(
         unit.connection.execute(insert(executions), row)
         keep(unit, {environment.hash: environment} if environment else {})
         unit.count(execution.id, queued=-total, running=total)
+        remember(unit, once, execution.id)
     _insert_runs(unit, execution, finished, moment)
     return stored_execution(unit, execution.id)
 
