@@ -12,7 +12,7 @@ import pytest
 from tests.support.models import ScriptedLlm
 
 from evalstudio.base.problems import InvalidInput
-from evalstudio.conversation.definitions import Scenario
+from evalstudio.conversation.definitions import EvaluatorUse, Scenario
 from evalstudio.execution.comparing import compare_executions
 from evalstudio.execution.definitions import apply_files
 from evalstudio.execution.drafting import draft_scenario
@@ -277,7 +277,7 @@ async def test_a_run_becomes_a_scenario_that_asks_the_same(workspace: Workspace)
     [run] = await runs_of(workspace, done.execution)
     draft = await draft_scenario(workspace, run, name="regression")
     assert draft.ground_truth == "Booked."
-    assert [use.type for use in draft.evaluators if not hasattr(use, "definition")] == ["regex", "tool-usage"]
+    assert [use.type for use in draft.evaluators if isinstance(use, EvaluatorUse)] == ["regex", "tool-usage"]
     from evalstudio import run_scenario
 
     heard: list[str] = []
