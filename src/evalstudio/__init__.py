@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from .evaluators.definition import EvaluatorDefinition, define_evaluator
     from .evaluators.records import CriterionResult, EvaluationInput
     from .evaluators.results import Finding, Turn, Verdict
+    from .execution.review_library import review_conversation, review_conversation_sync
     from .messages import ContentBlock, Message, TokensUsage, ToolCall, text_of
     from .plugins import Plugin, PluginError, PluginRegistry, create_registry, load_plugins
+    from .recordings.conversation import RecordedConversation
     from .scoring.config import EvaluationRunConfig
     from .scoring.runner import (
         AggregatedEvaluationResult,
@@ -56,8 +58,10 @@ _NAMES = {
     "evaluators.definition": "EvaluatorDefinition define_evaluator",
     "evaluators.records": "CriterionResult EvaluationInput",
     "evaluators.results": "Finding Turn Verdict",
+    "execution.review_library": "review_conversation review_conversation_sync",
     "messages": "ContentBlock Message TokensUsage ToolCall text_of",
     "plugins": "Plugin PluginError PluginRegistry create_registry load_plugins",
+    "recordings.conversation": "RecordedConversation",
     "scoring.config": "EvaluationRunConfig",
     "scoring.runner": "AggregatedEvaluationResult EvaluationRunner EvaluationStorageProvider "
     "run_evaluation run_evaluation_sync",
@@ -92,6 +96,7 @@ __all__ = [
     "PluginError",
     "PluginRegistry",
     "Problem",
+    "RecordedConversation",
     "RunResult",
     "Scenario",
     "TokensUsage",
@@ -103,6 +108,8 @@ __all__ = [
     "define_connector",
     "define_evaluator",
     "load_plugins",
+    "review_conversation",
+    "review_conversation_sync",
     "run_evaluation",
     "run_evaluation_sync",
     "run_evaluators",

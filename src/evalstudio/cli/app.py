@@ -18,6 +18,8 @@ from . import (
     new_project,
     personas,
     report,
+    rescore,
+    review,
     runs,
     scenarios,
     score,
@@ -48,6 +50,8 @@ app.add_typer(connectors.app, name="connector")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
+app.command("review")(review.review)
+app.command("rescore")(rescore.rescore)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)

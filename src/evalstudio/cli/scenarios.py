@@ -131,3 +131,33 @@ async def export_scenarios(
         raise fail(f"{file}: cannot be written ({error.strerror})") from None
     counts = {"file": str(file), "scenarios": len(scenarios)}
     print_result(as_json, counts, f"{len(scenarios)} scenarios in {file}")
+
+
+@app.command("from")
+@on_local_project
+async def draft_from_run(
+    project: LocalProject,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or: last, last-failed.")],
+    name: Annotated[str | None, typer.Option(help="The name of the new scenario.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The YAML or JSON file to write; else stdout.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Draft a scenario from what was said in a run, to be looked through and applied."""
+    from ..execution.drafting import draft_scenario
+    from ..project.documents import document_of, in_one, to_text
+    from .output import print_json, write_files
+    from .runs import run_id
+
+    records = project.records
+    source = await records.run(await run_id(records, run))
+    draft = await draft_scenario(project.workspace, source, name=name)
+    definitions = in_one([document_of("scenario", draft, {})])
+    if output is not None:
+        write_files({output: to_text(definitions, "json" if output.suffix == ".json" else "yaml")})
+        print_result(as_json, {"file": str(output), "name": draft.name}, f'"{draft.name}" in {output}')
+    elif as_json:
+        print_json(definitions)
+    else:
+        say(to_text(definitions, "yaml"), end="")

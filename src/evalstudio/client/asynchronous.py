@@ -252,6 +252,23 @@ class AsyncClient:
         """Score one recorded response."""
         return await self.call("POST", "/api/evaluations", body={"input": record, "config": config})
 
+    async def review(self, conversations: Sequence[Any] = (), **more: Any) -> Execution:
+        """Judge recorded conversations, or a ``file`` of them there, by ``evalId`` or ``scenarioId``.
+
+        It goes on after the answer; ``wait`` waits for its end.
+        """
+        body = {"conversations": list(conversations) or None, **more}
+        return Execution.model_validate(await self.call("POST", "/api/reviews", body=body))
+
+    async def rescore(self, execution_id: str, **more: Any) -> Execution:
+        """Score the conversations of an execution again; by ``scenarioId`` or ``evaluators``, if given."""
+        answer = await self.call("POST", f"/api/executions/{execution_id}/rescore", body=more)
+        return Execution.model_validate(answer)
+
+    async def draft_scenario(self, run_id: str) -> Scenario:
+        """A scenario drafted from what was said in a run; nothing is stored."""
+        return Scenario.model_validate(await self.call("POST", f"/api/runs/{run_id}/scenario"))
+
     async def wait(self, execution_id: str, *, timeout: float | None = None) -> Execution:
         """Wait until an execution is over."""
         async with asyncio.timeout(timeout):
@@ -259,7 +276,7 @@ class AsyncClient:
                 async for event in events:
                     if event["kind"] in ("execution.completed", "execution.cancelled"):
                         execution = await self.execution(execution_id)
-                        if execution.status in ("completed", "cancelled"):
+                        if execution.status in ("completed", "cancelled") and not execution.is_unfinished:
                             return execution
         raise AssertionError("a stream of events never ends")
 

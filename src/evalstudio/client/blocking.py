@@ -67,6 +67,9 @@ class Client:
     runs = _blocking(AsyncClient.runs)
     run = _blocking(AsyncClient.run)
     score = _blocking(AsyncClient.score)
+    review = _blocking(AsyncClient.review)
+    rescore = _blocking(AsyncClient.rescore)
+    draft_scenario = _blocking(AsyncClient.draft_scenario)
     wait = _blocking(AsyncClient.wait)
     call = _blocking(AsyncClient.call)
 

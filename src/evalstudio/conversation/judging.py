@@ -6,7 +6,7 @@ that exists already, so that the same conversation gets the same verdict whichev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from ..evaluators.running import run_turn
 from ..messages import Message, TokensUsage, text_of
 from .preparation import PreparedScenario, Services
 from .results import RunResult
+
+StoredFindings = Mapping[tuple[str, int], Sequence[Finding]]
+"""What entries found before, by key and turn, where nothing has changed that they looked at."""
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class ConversationJudge:
     # The entries that asked on the last turn whether it was the last, and were told that nobody knew.
     unsure: set[str] = field(default_factory=set[str])
     superseded: list[Finding] = field(default_factory=list[Finding])
+    stored: StoredFindings = field(default_factory=dict[tuple[str, int], list[Finding]])
 
     @property
     def findings(self) -> list[list[Finding]]:
@@ -69,6 +73,7 @@ class ConversationJudge:
         ended_by: EndedBy | None,
         fault: tuple[Fault, str] | None = None,
         *,
+        ended_at: int | None = None,
         traceback: str | None = None,
         message_count: int | None = None,
         thread_id: str | None = None,
@@ -88,6 +93,7 @@ class ConversationJudge:
             turns=self.turns,
             message_count=counted(self.turns) if message_count is None else message_count,
             ended_by=ended_by,
+            ended_at=ended_at,
             error=fault[1] if fault else verdict.reason if verdict.outcome == "error" else None,
             traceback=traceback,
             thread_id=thread_id,
@@ -113,23 +119,45 @@ class ConversationJudge:
             llm=self.services.llm,
             embedder=self.services.embedder,
             limits=self.services.limits,
+            stored_findings=self.stored,
         )
 
 
 async def judge_conversation(
-    prepared: PreparedScenario, turns: Sequence[Turn], services: Services, *, thread_id: str | None = None
+    prepared: PreparedScenario,
+    turns: Sequence[Turn],
+    services: Services,
+    *,
+    fault: tuple[Fault, str] | None = None,
+    state: dict[str, Any] | None = None,
+    thread_id: str | None = None,
+    stored: StoredFindings | None = None,
 ) -> RunResult:
-    """What a scenario's evaluators say about a conversation that exists: nobody else is called."""
-    judge = ConversationJudge(prepared, services, list(prepared.seeds))
-    decision = Decision(over=False)
+    """What a scenario's evaluators say about a conversation that exists: nobody else is called.
+
+    Every turn is judged, and the verdict is that over all of them, also where a live run would have ended
+    before: ``ended_by`` and ``ended_at`` say why and after which turn. Models are not asked again for what is
+    ``stored``.
+    """
+    judge = ConversationJudge(prepared, services, list(prepared.seeds), stored=stored or {})
+    ended: tuple[Decision, int] | None = None
+    spoken = 0
     for turn in turns:
         judge.messages += turn.all_messages
+        spoken += turn.user_message is not None
         is_last = turn is turns[-1]
-        conditions = StopConditions(script_left=not is_last, blocked_by="script" if is_last else None)
+        # A script that live runs go through to its end puts off what would end them early.
+        conditions = StopConditions(
+            script_left=not is_last and spoken < len(prepared.script),
+            blocked_by="recording" if is_last else None,
+        )
         decision = await judge.judge(turn.model_copy(), conditions)
-        if decision.over:
-            break
-    return await judge.result(decision.ended_by, thread_id=thread_id)
+        if decision.over and ended is None:
+            ended = decision, turn.number
+    judge.state = state
+    by, after = (ended[0].ended_by, ended[1]) if ended and fault is None else (None, 0)
+    early = by is not None and after < turns[-1].number
+    return await judge.result(by, fault, ended_at=after if early else None, thread_id=thread_id)
 
 
 def counted(turns: Iterable[Turn]) -> int:

@@ -53,12 +53,12 @@ async def run_scenario(
     settings, or any object with an ``answer`` method; scripted scenarios without a judge need none. On a
     ``cassette`` the agent's answers, and those of a model given by its settings, are recorded or replayed.
     """
-    scenario = _read(Scenario, scenario, "scenario")
-    persona = None if persona is None else _read(Persona, persona, "persona")
+    scenario = read_definition(Scenario, scenario, "scenario")
+    persona = None if persona is None else read_definition(Persona, persona, "persona")
     types = registry or create_registry()
     async with AsyncExitStack() as stack:
-        model = await _model(llm, cassette, stack)
-        row = _case(scenario, case)
+        model = await open_model(llm, cassette, stack)
+        row = chosen_case(scenario, case)
         prepared = prepare(scenario, types, case=row, persona=persona, has_model=model is not None)
         pool = HttpPool()
         stack.push_async_callback(pool.close)
@@ -80,24 +80,24 @@ async def run_scenario(
             extra_headers=headers,
             cassette=cassette,
             run_key=key,
-            secrets=_secrets(model),
+            secrets=secrets_of(model),
         )
         services = Services(model, embedder or embedder_of(model))
         return await finished(converse(prepared, session, services))
 
 
-def _parameters_of(function: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+def parameters_of(function: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
     """Gives a function that passes everything on the parameters of the one it calls."""
     return cast(Any, wraps(function, assigned=()))
 
 
-@_parameters_of(run_scenario)
+@parameters_of(run_scenario)
 def run_scenario_sync(*args: Any, **options: Any) -> RunResult:
     """``run_scenario`` from plain code, also where a loop is already running."""
     return run_sync(lambda: run_scenario(*args, **options))
 
 
-def _read(model: type[M], value: object, subject: str) -> M:
+def read_definition(model: type[M], value: object, subject: str) -> M:
     """A definition given as data; one that is a model already comes back as it is."""
     try:
         return model.model_validate(value)
@@ -105,7 +105,7 @@ def _read(model: type[M], value: object, subject: str) -> M:
         raise InvalidInput(*problems_of(error, value, model)).within(subject=subject) from None
 
 
-async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> Any:
+async def open_model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> Any:
     if isinstance(llm, Mapping):
         llm = LlmSettings.model_validate(llm)
     if isinstance(llm, LlmSettings):
@@ -113,14 +113,14 @@ async def _model(llm: Any, cassette: Cassette | None, stack: AsyncExitStack) -> 
     return llm
 
 
-def _secrets(model: Any) -> frozenset[str]:
+def secrets_of(model: Any) -> frozenset[str]:
     keys = known_secrets(model.settings) if isinstance(model, Llm) else []
     return environment_secrets() | {key for key in keys if key}
 
 
-def _case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:
+def chosen_case(scenario: Scenario, case: Case | Mapping[str, Any] | str | None) -> Case | None:
     if isinstance(case, Case | Mapping):
-        return _read(Case, case, "case")
+        return read_definition(Case, case, "case")
     cases = scenario.cases if isinstance(scenario.cases, list) else []
     if isinstance(case, str):
         row = next((item for item in cases if item.name == case), None)

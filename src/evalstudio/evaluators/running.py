@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, cast
 
@@ -127,6 +128,8 @@ def _run_inline(
 
 
 async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None) -> list[Finding]:
+    if stored := facts.stored_findings.get((entry.key, facts.turn)):
+        return [replace(finding) for finding in stored]
     if limit is None:
         return await _run_apart(entry, facts)
     async with limit:

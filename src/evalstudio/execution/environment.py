@@ -18,7 +18,7 @@ from ..conversation.definitions import EvaluatorUse, Scenario
 from ..evaluators.builtin import prompts
 from ..evaluators.definition import EvaluatorDefinition
 from ..llm.settings import LlmSettings, ModelError, Role, find_target
-from ..project.entities import StoredConnector, StoredScenario
+from ..project.entities import StoredConnector
 from ..reporting.comparison import Change, Part
 from ..storage.contract import Snapshot
 from ..version import __version__
@@ -33,23 +33,28 @@ _MOST_FILES = 2000
 
 
 def environment_snapshot(
-    workspace: Workspace, scenarios: Iterable[StoredScenario], connectors: Iterable[StoredConnector]
+    workspace: Workspace, scenarios: Iterable[Scenario], connectors: Iterable[StoredConnector]
 ) -> Snapshot:
     """What these scenarios and connectors would run with now."""
+    return Snapshot.of(environment_data(workspace, scenarios, connectors))
+
+
+def environment_data(
+    workspace: Workspace, scenarios: Iterable[Scenario], connectors: Iterable[StoredConnector] = ()
+) -> dict[str, Any]:
+    """The same as data."""
     registry = workspace.registry
     types = {one for scenario in scenarios for one in evaluator_types(scenario)}
     types |= {definition.type for definition in registry.auto_evaluators()}
     evaluators = {one: _code(registry.get_evaluator(one)) for one in sorted(types)}
     agents = {one: _code(registry.get_connector(one)) for one in sorted({each.type for each in connectors})}
-    return Snapshot.of(
-        {
-            "version": __version__,
-            "models": _models(workspace.config.llm_settings),
-            "judgePrompts": _hash_of(prompts.__file__),
-            "evaluators": evaluators,
-            "connectors": agents,
-        }
-    )
+    return {
+        "version": __version__,
+        "models": _models(workspace.config.llm_settings),
+        "judgePrompts": _hash_of(prompts.__file__),
+        "evaluators": evaluators,
+        "connectors": agents,
+    }
 
 
 def evaluator_types(scenario: Scenario) -> Iterator[str]:

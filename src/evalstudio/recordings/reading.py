@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
 from itertools import chain, islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from .formats import FORMATS, Format, recognise
 from .mapping import FieldMapping
 from .sources import conversation_files
 
-__all__ = ["Read", "Unreadable", "read_conversations"]
+__all__ = ["Read", "Unreadable", "conversations_in", "read_conversations"]
 
 Read = RecordedConversation | Unreadable
 _GZIP = b"\x1f\x8b"
@@ -45,11 +45,27 @@ def read_conversations(
     earlier reading gave, conversations and unreadable ones alike. ``InvalidInput`` where there is no such
     file, or nothing in it.
     """
-    if format is not None and format not in FORMATS:
-        raise InvalidInput(f'"{format}" is no format; {suggestion(format, FORMATS, "known are")}')
-    reader = _Reader(FieldMapping(fields or {}), FORMATS.get(format or ""))
+    reader = _Reader(FieldMapping(fields or {}), _only(format))
     files = conversation_files([path] if isinstance(path, Path) else path)
     return islice(chain.from_iterable(map(reader.read_file, files)), start, None)
+
+
+def conversations_in(
+    documents: Iterable[Any],
+    origin: str,
+    *,
+    fields: Mapping[str, str] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> Iterator[Read]:
+    """The conversations of documents that are read already; their number stands for the line."""
+    reader = _Reader(FieldMapping(fields or {}), _only(format))
+    return reader.read_documents((Document(number, one) for number, one in enumerate(documents, 1)), origin)
+
+
+def _only(name: str | None) -> Format | None:
+    if name is not None and name not in FORMATS:
+        raise InvalidInput(f'"{name}" is no format; {suggestion(name, FORMATS, "known are")}')
+    return FORMATS.get(name or "")
 
 
 class _Reader:
@@ -82,16 +98,16 @@ class _Reader:
         magic = file.peek(4)
         if magic.startswith(_ZIP):
             for name, documents in read_archive(file, origin):
-                yield from self._documents(documents, name)
+                yield from self.read_documents(documents, name)
         elif magic.startswith(_GZIP):
             with gzip.open(file) as unpacked:
-                yield from self._documents(
+                yield from self.read_documents(
                     read_documents(BufferedReader(cast(Any, unpacked)), origin), origin
                 )
         else:
-            yield from self._documents(read_documents(file, origin), origin)
+            yield from self.read_documents(read_documents(file, origin), origin)
 
-    def _documents(self, documents: Iterator[Document | Unreadable], origin: str) -> Iterator[Read]:
+    def read_documents(self, documents: Iterator[Document | Unreadable], origin: str) -> Iterator[Read]:
         for document in documents:
             if isinstance(document, Unreadable):
                 yield document

@@ -17,7 +17,7 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .readiness import LoopWatch
-from .routes import comparing, definitions, evaluations, events, runs, statistics, system
+from .routes import comparing, definitions, evaluations, events, reviews, runs, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -36,6 +36,7 @@ _ROUTERS = (
     evaluations.feedback_router,
     statistics.router,
     comparing.router,
+    reviews.router,
     events.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.
@@ -91,6 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     finally:
         watching.cancel()
         if studio is not None:
+            await studio.background.stop()
             await studio.hub.close()
             await studio.processing.stop()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
 from ..storage.contract import IdempotencyKey
+from .background import BackgroundWork
 from .errors import ApiError
 from .policy import ServerPolicy
 from .security import AccessControl
@@ -32,6 +33,7 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: ProcessorTask
+    background: BackgroundWork = field(default_factory=BackgroundWork)
 
     @property
     def store(self) -> SqlStore:
