@@ -14,7 +14,6 @@ from evalstudio.project.requirements import Requirement, read_requirement, read_
 from evalstudio.reporting.evidence import Baseline, ExecutionEvidence
 from evalstudio.reporting.recorded import RecordedEvidence
 from evalstudio.reporting.requirements import judge, overall
-from evalstudio.reporting.statistics import group_of
 from evalstudio.scoring.summary import DatasetSummary
 
 
@@ -135,7 +134,7 @@ def test_measurements_are_held_against_bounds(text: str, standing: str) -> None:
 )
 def test_a_regression_is_told_from_the_baseline(before: str, now: str, text: str, standing: str) -> None:
     base = runs(**{f"s{number}": before for number in range(10)})
-    baseline = Baseline.of("main", map(group_of, base))
+    baseline = Baseline.of("main", base)
     candidate = runs(**{f"s{number}": now for number in range(10)})
     found, sentence = judged(text, candidate, baselines={"main": baseline})
     assert found == standing, sentence
@@ -155,7 +154,7 @@ def test_one_worse_subject_of_ten_is_open_unless_another_got_better(
     text: str, first: str, standing: str
 ) -> None:
     before = {f"s{number}": "p" for number in range(10)} | {"s0": first}
-    base = Baseline.of("main", map(group_of, runs(**before)))
+    base = Baseline.of("main", runs(**before))
     candidate = runs(**{f"s{number}": "p" for number in range(9)}, s9="f")
     requirement = read_requirement(text)
     evidence = ExecutionEvidence([requirement], baselines={"main": base})

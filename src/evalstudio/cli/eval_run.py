@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..project.documents import DefinitionKind
     from ..project.entities import Execution, StoredEval
     from ..project.requirements import Budget, Requirement
-    from ..reporting.early import EarlyDecisions
     from ..storage.contract import Records
     from .report_files import ReportTarget
 
@@ -139,9 +138,15 @@ def eval_run(
         options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
 
         async def run_part(part: Part) -> Ran:
-            early: EarlyDecisions | None = None
             if until is not None and isinstance(project, LocalProject):
-                done, early = await _until_decided(project, part, stop, concurrency, quiet=as_json)
+                done = await _until_decided(
+                    project,
+                    part,
+                    stop,
+                    concurrency,
+                    agent_errors_fail=agent_errors == "fail",
+                    quiet=as_json,
+                )
             else:
                 execution = await _start(project, part, stop)
                 if execution is None:
@@ -154,7 +159,6 @@ def eval_run(
                 as_json=as_json,
                 stopped=stop.is_set(),
                 reports=targets,
-                early=early,
             )
             return code, done
 
@@ -208,16 +212,21 @@ async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution
 
 
 async def _until_decided(
-    project: LocalProject, part: Part, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
-) -> tuple[Execution, EarlyDecisions]:
+    project: LocalProject,
+    part: Part,
+    stop: asyncio.Event,
+    concurrency: int | None,
+    *,
+    agent_errors_fail: bool,
+    quiet: bool,
+) -> Execution:
     from ..execution.until_decided import run_until_decided
 
     request = await _request_here(project, part)
     work = partial(follow, project, stop=stop, concurrency=concurrency, quiet=quiet)
-    execution, early = await run_until_decided(project.workspace, request, work, stop)
-    most = request.repetitions
-    warn(f"{early.rounds} of at most {most} repetitions: {early.saved_text(most)}")
-    return execution, early
+    return await run_until_decided(
+        project.workspace, request, work, stop, agent_errors_fail=agent_errors_fail
+    )
 
 
 async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
@@ -301,14 +310,13 @@ async def conclude_and_print(
     as_json: bool = False,
     stopped: bool = False,
     reports: Sequence[ReportTarget] = (),
-    early: EarlyDecisions | None = None,
 ) -> int:
     """Print what an execution came to, write its reports and say the exit code."""
     from ..execution.conclusion import conclude
     from .report_files import write_all
 
     done = await conclude(
-        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports), early=early
+        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports)
     )
     await _print(project.records, execution, done, as_json=as_json)
     await write_all(done.source, reports)
@@ -344,6 +352,7 @@ async def _print(records: Records, execution: Execution, done: Conclusion, *, as
             "summary": done.summary.model_dump(mode="json", by_alias=True),
             "standing": done.standing,
             "requirements": [plain(one) for one in done.requirements],
+            "notes": done.source.head.notes,
             "runs": [plain(run) for run in runs],
         }
     )

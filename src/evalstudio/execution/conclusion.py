@@ -39,36 +39,56 @@ async def conclude(
     *,
     agent_errors_fail: bool = False,
     detailed: bool = False,
-    early: EarlyDecisions | None = None,
 ) -> Conclusion:
-    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run.
-
-    ``early`` are decisions that were taken while its repetitions came in.
-    """
+    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
     requirements = execution.requirements
-    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    early = await early_decisions(records, execution, agent_errors_fail=agent_errors_fail)
     evidence = ExecutionEvidence(
-        requirements,
-        tags=await tagged_scenarios(records, requirements),
-        baselines={name: await find_baseline(records, execution, name) for name in names},
-        agent_errors_fail=agent_errors_fail,
+        requirements, tags=early.tags, baselines=early.baselines, agent_errors_fail=agent_errors_fail
     )
     builder, groups = HeadBuilder(evidence), GroupedRuns()
-    details = detailed or evidence.needs_outputs
+    # Rounds are closed in the order they were queued in.
+    details = detailed or evidence.needs_outputs or execution.until_decided is not None
     async for run, output in (
         each_run(records, execution.id) if details else _without_outputs(records, execution)
     ):
         builder.add(run, output)
         groups.add(run)
+        if execution.until_decided is not None:
+            early.add(run, output)
+    early.close_round()
     summary = summarize(groups, agent_errors_fail=agent_errors_fail)
-    results = judge(requirements, evidence)
-    if early is not None:
-        results = early.settled(results)
+    results = _judged(execution, evidence, early)
     standing = overall(results) if requirements else standing_of(summary.counts)
     head = builder.head(execution, summary, standing, results)
     head.notes[:0] = _budget_notes(execution, summary)
+    if execution.until_decided is not None:
+        head.notes += early.notes()
     source = ExecutionSource(records, execution, head, agent_errors_fail)
     return Conclusion(summary, results, standing, source)
+
+
+async def early_decisions(
+    records: Records, execution: Execution, *, agent_errors_fail: bool = False
+) -> EarlyDecisions:
+    """An execution's requirements with all they are held against, before any of its runs."""
+    requirements = execution.requirements
+    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    baselines = {
+        name: await find_baseline(records, execution, name, agent_errors_fail=agent_errors_fail)
+        for name in names
+    }
+    tags = await tagged_scenarios(records, requirements)
+    most = execution.until_decided or 1
+    return EarlyDecisions(requirements, most, tags, baselines, agent_errors_fail)
+
+
+def _judged(
+    execution: Execution, evidence: ExecutionEvidence, early: EarlyDecisions
+) -> list[RequirementResult]:
+    if execution.until_decided is None:
+        return judge(execution.requirements, evidence)
+    return early.settled(judge(early.for_the_end(), evidence))
 
 
 def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
@@ -96,7 +116,9 @@ class ComparesExecutions(Protocol):
     async def compare(self, base: str, candidate: str, **more: str | None) -> ComparisonResult: ...
 
 
-async def find_baseline(records: Records, execution: Execution, name: str) -> Baseline | str:
+async def find_baseline(
+    records: Records, execution: Execution, name: str, *, agent_errors_fail: bool = False
+) -> Baseline | str:
     """The baseline of this name with its runs by subject; a text says why there is none.
 
     A subject whose question changed since is left out: a drop there would say nothing about the agent.
@@ -108,12 +130,14 @@ async def find_baseline(records: Records, execution: Execution, name: str) -> Ba
     changed = {one.subject.key for one in comparison.subjects if one.category == "changed"}
     if len(changed) < comparison.counts.get("changed", 0):
         return f"more than {len(comparison.subjects):,} subjects differ from {name}; compare them first"
-    base, groups = comparison.base, GroupedRuns()
+    base = comparison.base
+    shown = f"{name} ({base.id})" if name != base.id else name
+    shown += f" without {len(changed)} changed questions" if changed else ""
+    baseline = Baseline(shown, agent_errors_fail)
     async for run in all_runs(records, Filters(execution_id=base.id)):
         if Subject.of(run).key not in changed:
-            groups.add(run)
-    shown = f"{name} ({base.id})" if name != base.id else name
-    return Baseline.of(shown + (f" without {len(changed)} changed questions" if changed else ""), groups)
+            baseline.add(run)
+    return baseline
 
 
 async def _compared(records: Records, execution: Execution, name: str) -> ComparisonResult:

@@ -268,6 +268,9 @@ class Execution(_Entity):
         default_factory=list[Requirement], description="What it must reach, as it was when it started"
     )
     budget: Budget | None = Field(default=None, description="What it may use")
+    until_decided: int | None = Field(
+        default=None, description="Repeated only what was still open, at most so many times"
+    )
 
 
 class Baseline(BaseModel):

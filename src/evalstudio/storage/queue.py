@@ -100,6 +100,7 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
         "replayed": execution.replayed,
         "requirements": [_document(one) for one in execution.requirements],
         "budget": _document(execution.budget) if execution.budget else None,
+        "until_decided": execution.until_decided,
     }
 
 

@@ -32,7 +32,17 @@ RUN_COLUMNS = [
 _SAME_IN_RUNS = [column.name for column in RUN_COLUMNS if column.name in RunSummary.model_fields]
 
 
-_SAME_IN_EXECUTIONS = ("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed")
+_SAME_IN_EXECUTIONS = (
+    "id",
+    "eval_id",
+    "eval_name",
+    "status",
+    "trigger",
+    "labels",
+    "partial",
+    "replayed",
+    "until_decided",
+)
 
 
 def moment_of(milliseconds: int) -> datetime:
