@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -13,7 +14,8 @@ from ..reporting.comparison import ComparisonResult
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
-from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
+from ..reporting.reports.model import ReportHead
+from ..reporting.requirements import EXIT_CODES, ExecutionConclusion, judge, overall, standing_of
 from ..reporting.spending import exceeded, unseen
 from ..reporting.statistics import ExecutionSummary, summarize
 from ..storage.contract import Filters, Records
@@ -25,26 +27,22 @@ from .processor import all_runs
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The verdict on an execution with all it rests on."""
+    """The verdict on an execution, and what its reports are written from."""
 
-    summary: ExecutionSummary
-    requirements: list[RequirementResult]
-    standing: Standing
+    result: ExecutionConclusion
     source: ExecutionSource
 
 
 async def conclude(
-    records: Records,
-    execution: Execution,
-    *,
-    agent_errors_fail: bool = False,
-    detailed: bool = False,
+    records: Records, execution: Execution, *, agent_errors_fail: bool = False, detailed: bool = False
 ) -> Conclusion:
     """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
-    requirements = execution.requirements
     early = await early_decisions(records, execution, agent_errors_fail=agent_errors_fail)
     evidence = ExecutionEvidence(
-        requirements, tags=early.tags, baselines=early.baselines, agent_errors_fail=agent_errors_fail
+        execution.requirements,
+        tags=early.tags,
+        baselines=early.baselines,
+        agent_errors_fail=agent_errors_fail,
     )
     builder, groups = HeadBuilder(evidence), GroupedRuns()
     # Rounds are closed in the order they were queued in.
@@ -57,15 +55,30 @@ async def conclude(
         if execution.until_decided is not None:
             early.add(run, output)
     early.close_round()
-    summary = summarize(groups, agent_errors_fail=agent_errors_fail)
-    results = _judged(execution, evidence, early)
-    standing = overall(results) if requirements else standing_of(summary.counts)
+    # Intervals of many subjects take a while, and a server has others to answer.
+    head, result = await asyncio.to_thread(_judged, execution, builder, groups, early)
+    return Conclusion(result, ExecutionSource(records, execution, head, agent_errors_fail))
+
+
+def _judged(
+    execution: Execution, builder: HeadBuilder, groups: GroupedRuns, early: EarlyDecisions
+) -> tuple[ReportHead, ExecutionConclusion]:
+    evidence, repeated = builder.evidence, execution.until_decided is not None
+    summary = summarize(groups, agent_errors_fail=evidence.agent_errors_fail)
+    results = judge(early.for_the_end() if repeated else execution.requirements, evidence)
+    results = early.settled(results) if repeated else results
+    standing = overall(results) if execution.requirements else standing_of(summary.counts)
     head = builder.head(execution, summary, standing, results)
     head.notes[:0] = _budget_notes(execution, summary)
-    if execution.until_decided is not None:
-        head.notes += early.notes()
-    source = ExecutionSource(records, execution, head, agent_errors_fail)
-    return Conclusion(summary, results, standing, source)
+    head.notes += early.notes() if repeated else ()
+    result = ExecutionConclusion(
+        standing=standing,
+        exit_code=EXIT_CODES[standing],
+        requirements=results,
+        summary=summary,
+        notes=head.notes,
+    )
+    return head, result
 
 
 async def early_decisions(
@@ -81,14 +94,6 @@ async def early_decisions(
     tags = await tagged_scenarios(records, requirements)
     most = execution.until_decided or 1
     return EarlyDecisions(requirements, most, tags, baselines, agent_errors_fail)
-
-
-def _judged(
-    execution: Execution, evidence: ExecutionEvidence, early: EarlyDecisions
-) -> list[RequirementResult]:
-    if execution.until_decided is None:
-        return judge(execution.requirements, evidence)
-    return early.settled(judge(early.for_the_end(), evidence))
 
 
 def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
