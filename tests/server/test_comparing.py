@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.api_server import serving
 from tests.support.projects import apply_project, make_project, scripted
 
 from evalstudio.client import AsyncClient, ServerError
+from evalstudio.reporting.comparing import compare
+from evalstudio.reporting.comparison import ComparisonResult
 
 
 @pytest.fixture
@@ -103,3 +108,24 @@ async def test_what_is_required_goes_along_and_its_verdict_is_answered(project: 
         sent = await api("POST", "/api/executions", {"evalId": "x", "requirements": [{"passRate": 7}]})
         assert sent.status == 422
         assert (await api("GET", "/api/executions/nowhere/conclusion")).status == 404
+
+
+async def test_others_are_answered_while_a_comparison_is_computed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, others_answered = threading.Event(), threading.Event()
+
+    def waiting(*arguments: Any, **more: Any) -> ComparisonResult:
+        begun.set()
+        assert others_answered.wait(30), "nobody else was answered"
+        return compare(*arguments, **more)
+
+    monkeypatch.setattr("evalstudio.execution.comparing.compare", waiting)
+    async with serving(project, processor=True) as api, AsyncClient(api.url) as client:
+        await executed(client)
+        await executed(client)
+        comparing = asyncio.create_task(client.compare("last~1"))
+        await asyncio.to_thread(begun.wait, 30)
+        assert len(await client.executions()) == 2
+        others_answered.set()
+        assert (await comparing).decision == "none"
