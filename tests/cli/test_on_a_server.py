@@ -62,6 +62,29 @@ def test_an_eval_is_run_there_and_looked_at_from_here(there: Typed) -> None:
     assert "the agent broke" in out or "zzz" in out
 
 
+def test_requirements_and_budgets_go_along_and_the_server_says_what_became_of_them(
+    there: Typed, tmp_path: Path
+) -> None:
+    only, allowed = ("eval", "run", "--only", "greets"), ("--require", "passRate>=1")
+    out = there(*only, *allowed, "--require", "noRegression=nothing", code=3).out
+    assert "met: passRate>=1" in out
+    assert 'there is no execution "nothing"' in out
+    out = there("eval", "run", "--require", "passRate>=0.9", "--require", "maxErrors<=1", code=1).out
+    assert "missed: passRate>=0.9\n    1 of 2 passed, 50%" in out
+    assert "met: maxErrors<=1" in out
+    # Reports are written from the runs, and come to the same.
+    there("eval", "run", "--require", "passRate>=0.9", "--report", "md=report.md", code=1)
+    assert "passRate" in (tmp_path / "report.md").read_text()
+    data = told_code(there, 3, *only, "--repeat", "40", "--max-tokens", "1", "--max-time", "0.001")
+    assert data["execution"]["budget"] == {"maxTokens": 1, "maxTime": 0.001}
+    assert data["execution"]["partial"] is not None
+    assert data["standing"] == "undecided"
+
+
+def told_code(there: Typed, code: int, *arguments: str) -> Any:
+    return there(*arguments, "--json", code=code).data
+
+
 def test_only_what_failed_is_run_again(there: Typed) -> None:
     there("eval", "run", code=1)
     out = there("eval", "run", "--last-failed", code=1).out

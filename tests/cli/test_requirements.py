@@ -185,7 +185,7 @@ class TestUntilDecided:
         assert "; decided after" in done.out
         ran = len(calls(folder))
         assert 6 <= ran <= 60, "at least half of the runs are saved"
-        assert f"{ran} of 120 runs were enough; {120 - ran} were saved" in done.err
+        assert f"{ran} of 120 runs were enough; {120 - ran} were saved" in done.out
         shown = run(folder, "execution", "show", "last", "--json").data
         assert shown["execution"]["counts"]["total"] == ran
         assert shown["execution"]["status"] == "completed"
@@ -204,7 +204,7 @@ class TestUntilDecided:
         folder = project(tmp_path, GOOD, BAD)
         done = run(folder, "eval", "run", "--repeat", "3", "--until", "decided")
         assert done.code == 1
-        assert "4 of 6 runs were enough; 2 were saved" in done.err
+        assert "4 of 6 runs were enough; 2 were saved" in done.out
 
     @pytest.mark.parametrize("option", [("--until", "monday"), ("--until", "decided", "--last-failed")])
     def test_what_it_does_not_go_with_is_said(
@@ -212,3 +212,17 @@ class TestUntilDecided:
     ) -> None:
         done = run(project(tmp_path, GOOD), "eval", "run", *option)
         assert (done.code, "--until" in done.err) == (2, True)
+
+    def test_a_later_look_comes_to_the_same_and_names_what_no_rule_decides(
+        self, run: Run, tmp_path: Path
+    ) -> None:
+        folder = project(tmp_path, GOOD)
+        required = ("--require", "passRate>=0.5,confidence=0.9999", "--require", "maxFlaky<=0")
+        done = run(folder, "eval", "run", "--repeat", "3", "--until", "decided", *required, "--json")
+        assert done.data["execution"]["untilDecided"] == 3
+        saved, open_one = done.data["notes"]
+        assert saved == "3 of at most 3 repetitions: 3 of 3 runs were enough; 0 were saved"
+        assert open_one.startswith("maxFlaky<=0 stayed open for all repetitions: ")
+        later = run(folder, "report", "last", "-f", "json").data
+        assert later["requirements"] == done.data["requirements"]
+        assert later["notes"] == done.data["notes"]

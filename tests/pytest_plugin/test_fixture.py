@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.pytest_plugin.conftest import RunTests
 from tests.support.projects import make_project, scripted
 
@@ -195,8 +197,25 @@ def test_results_of_all_workers_are_one_execution_that_the_page_shows(
     assert greeting.turns[0].results[0].name == "regex"
     assert {run.connector_name for run in runs} == {"agent"}
     assert {run.status for run in runs} == {"completed"}
+    assert (execution.partial, execution.labels) == (None, {})
     database = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
     assert b"very-secret" not in database
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")])
+def test_a_session_that_left_tests_out_is_partial_and_has_the_labels_of_its_commit(
+    tmp_path: Path, run_tests: RunTests, workers: tuple[str, ...]
+) -> None:
+    config = project(tmp_path)
+    for command in (("init", "-qb", "main"), ("commit", "-q", "--allow-empty", "-m", "Begin")):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=tmp_path, check=True
+        )
+    ini = "evalstudio_files = evals.json"
+    run_tests(*workers, "--evalstudio-store", "-k", "greets", code=0, ini=ini)
+    [(execution, _)] = stored(config)
+    assert (execution.partial, execution.labels["branch"]) == ("only", "main")
+    assert len(execution.labels["commit"]) == 40
 
 
 def test_what_cannot_be_stored_turns_the_session_red(tmp_path: Path, run_tests: RunTests) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from evalstudio.project.requirements import Requirement, read_requirement, read_
 from evalstudio.reporting.evidence import Baseline, ExecutionEvidence
 from evalstudio.reporting.recorded import RecordedEvidence
 from evalstudio.reporting.requirements import judge, overall
-from evalstudio.reporting.statistics import group_of
+from evalstudio.scoring.results_file import note_of
 from evalstudio.scoring.summary import DatasetSummary
 
 
@@ -135,7 +136,7 @@ def test_measurements_are_held_against_bounds(text: str, standing: str) -> None:
 )
 def test_a_regression_is_told_from_the_baseline(before: str, now: str, text: str, standing: str) -> None:
     base = runs(**{f"s{number}": before for number in range(10)})
-    baseline = Baseline.of("main", map(group_of, base))
+    baseline = Baseline.of("main", base)
     candidate = runs(**{f"s{number}": now for number in range(10)})
     found, sentence = judged(text, candidate, baselines={"main": baseline})
     assert found == standing, sentence
@@ -155,7 +156,7 @@ def test_one_worse_subject_of_ten_is_open_unless_another_got_better(
     text: str, first: str, standing: str
 ) -> None:
     before = {f"s{number}": "p" for number in range(10)} | {"s0": first}
-    base = Baseline.of("main", map(group_of, runs(**before)))
+    base = Baseline.of("main", runs(**before))
     candidate = runs(**{f"s{number}": "p" for number in range(9)}, s9="f")
     requirement = read_requirement(text)
     evidence = ExecutionEvidence([requirement], baselines={"main": base})
@@ -192,7 +193,7 @@ def test_the_same_holds_for_records() -> None:
     assert overall(judge([read_requirement("passRate>=0.9")], RecordedEvidence(summary))) == "undecided"
     percentile = read_requirement("metric=words,percentile=95,max=3")
     [result, _] = judge([percentile], RecordedEvidence(summary))
-    assert (result.standing, "without percentile" in result.evidence) == ("undecided", True)
+    assert (result.standing, "--output" in result.evidence) == ("undecided", True)
 
 
 def test_agent_errors_may_count_as_failures() -> None:
@@ -251,3 +252,57 @@ def test_names_may_hold_commas_and_a_file_holds_a_list(tmp_path: Path) -> None:
 )
 def test_the_text_of_a_requirement_reads_as_the_same(requirement: Requirement) -> None:
     assert read_requirement(requirement.text) == requirement
+
+
+def results_file(path: Path, outcomes: str, **more: Any) -> Path:
+    words = {"p": "pass", "f": "fail", "e": "error"}
+    lines = [
+        json.dumps({"recordId": str(number), "outcome": words[letter], "metrics": {"words": number}, **more})
+        for number, letter in enumerate(outcomes)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def recorded(text: str, outcomes: str, results: Path | None) -> tuple[str, str, list[str]]:
+    summary = DatasetSummary()
+    for number, letter in enumerate(outcomes):
+        word = {"p": "pass", "f": "fail", "e": "error"}[letter]
+        rest: dict[str, Any] = {"criterionScores": {}, "evaluatorResults": [], "results": []}
+        summary.add({"outcome": word, "metrics": {"words": float(number)}, **rest})
+    [result, *_] = judge([read_requirement(text)], RecordedEvidence(summary, results))
+    return result.standing, result.evidence, result.regressed
+
+
+def test_records_are_held_against_percentiles_and_an_earlier_results_file(tmp_path: Path) -> None:
+    now = results_file(tmp_path / "now.jsonl", "p" * 50 + "f" * 10)
+    base = results_file(tmp_path / "base.jsonl", "p" * 60)
+    outcomes = "p" * 50 + "f" * 10
+    assert recorded("metric=words,percentile=50,max=30", outcomes, now)[0] == "met"
+    assert recorded("metric=words,percentile=95,max=30", outcomes, now)[0] == "missed"
+    standing, evidence, regressed = recorded(f"noRegression={base}", outcomes, now)
+    assert (standing, regressed) == ("missed", [str(number) for number in range(50, 60)])
+    assert "-16.7 points against" in evidence
+    assert (
+        recorded(f"noRegression={base}", "p" * 60, results_file(tmp_path / "b.jsonl", "p" * 60))[0] == "met"
+    )
+
+
+def test_records_without_what_they_are_compared_with_are_undecided(tmp_path: Path) -> None:
+    now = results_file(tmp_path / "now.jsonl", "pp")
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text("{")
+    errored = results_file(tmp_path / "errored.jsonl", "ee")
+    for baseline, results, says in (
+        ("nowhere.jsonl", now, "there is no results file"),
+        (str(now), now, "is the file that these results are written to"),
+        (str(now), None, "--output"),
+        (str(torn), now, "no result"),
+        (str(errored), now, "no record was scored both here and in"),
+    ):
+        standing, evidence, _ = recorded(f"noRegression={baseline}", "pp", results)
+        assert (standing, says in evidence) == ("undecided", True), evidence
+    other = results_file(tmp_path / "other.jsonl", "pp")
+    for path, plan in ((now, "a"), (other, "b")):
+        note_of(path).write_text(json.dumps({"plan": plan}))
+    assert "another plan" in recorded(f"noRegression={other}", "pp", now)[1]

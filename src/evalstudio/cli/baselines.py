@@ -20,7 +20,7 @@ EvalOption = Annotated[
 
 
 async def _eval_id(project: Project, name: str | None) -> str | None:
-    from .eval_run import find_eval
+    from .eval_start import find_eval
 
     return (await find_eval(project.records, name)).id if name else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from .output import print_json, print_table, say
 from .project import Project, project_at, run_async
 
 if TYPE_CHECKING:
+    from ..execution.comparing import ComparisonRequest
     from ..reporting.comparison import ComparedSide, ComparedSubject, ComparisonResult, MeasureDelta, SideRuns
 
 _EXIT = {"none": 0, "regressed": 1, "undecided": 3}
@@ -33,6 +35,10 @@ def compare(
     alpha: Annotated[
         float, typer.Option(min=0.0001, max=0.5, help="How often an unchanged agent may be called worse.")
     ] = 0.05,
+    min_effect: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="The smallest drop of the pass rate that counts: 0.05 is 5 points."),
+    ] = 0.0,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     server: ServerOption = None,
@@ -41,12 +47,17 @@ def compare(
     if Path(base).is_file() and Path(candidate).is_file():
         from ..execution.comparing_results import compare_results
 
-        result = compare_results(Path(base), Path(candidate), alpha=alpha)
+        result = compare_results(Path(base), Path(candidate), alpha=alpha, min_effect=min_effect)
     else:
+        # Two connectors of one execution: the execution is named once.
+        second = base if connectors is not None and candidate == "last" else candidate
 
         async def work() -> ComparisonResult:
+            from ..execution.comparing import ComparisonRequest
+
+            asked = ComparisonRequest(base, second, connectors=connectors, alpha=alpha, min_effect=min_effect)
             async with project_at(config, server) as project:
-                return await _compared(project, base, candidate, connectors, eval_name, alpha)
+                return await _compared(project, asked, eval_name)
 
         result = run_async(work())
     if as_json:
@@ -56,21 +67,11 @@ def compare(
     raise typer.Exit(_EXIT[result.decision])
 
 
-async def _compared(
-    project: Project,
-    base: str,
-    candidate: str,
-    connectors: tuple[str, str] | None,
-    eval_name: str | None,
-    alpha: float,
-) -> ComparisonResult:
-    from ..execution.comparing import ComparisonRequest
-    from .eval_run import find_eval
+async def _compared(project: Project, request: ComparisonRequest, eval_name: str | None) -> ComparisonResult:
+    from .eval_start import find_eval
 
     eval_id = (await find_eval(project.records, eval_name)).id if eval_name else None
-    # Two connectors of one execution: the execution is named once.
-    second = base if connectors is not None and candidate == "last" else candidate
-    return await project.compare(ComparisonRequest(base, second, eval_id, connectors, alpha))
+    return await project.compare(replace(request, eval_id=eval_id))
 
 
 def print_comparison(result: ComparisonResult) -> None:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..base.signals import stop_on_signals
+from .eval_start import Part, request_here, start
 from .exit_codes import STOPPED, UNDECIDED, code_of
 from .options import (
+    AgentErrorsOption,
+    AllOption,
+    CacheOption,
     ConcurrencyOption,
     ConfigOption,
+    ConnectorsOption,
     JsonOption,
+    LabelsOption,
+    LastFailedOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    OnlyOption,
+    RecordOption,
+    RepeatOption,
+    ReplayOption,
     ReportOption,
     RequireOption,
     ServerOption,
+    UntilOption,
+    agent_errors_fail,
 )
 from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, run_async
@@ -34,22 +50,16 @@ from .run_files import (
     chosen_evals,
     opened,
     run_each,
-    warn_of_changed_files,
 )
 
 if TYPE_CHECKING:
-    from ..execution.conclusion import Conclusion
     from ..execution.processor import Follow
-    from ..execution.request import ExecutionRequest
-    from ..project.documents import DefinitionKind
-    from ..project.entities import Execution, StoredEval
-    from ..project.requirements import Budget, Requirement
-    from ..reporting.early import EarlyDecisions
+    from ..execution.workspace import ModelOptions
+    from ..project.entities import Execution
+    from ..reporting.reports.executions import ExecutionSource
+    from ..reporting.requirements import ExecutionConclusion
     from ..storage.contract import Records
     from .report_files import ReportTarget
-
-# How long a stopped command waits for the answer that says whether the execution was started.
-_LAST_ANSWER_SECONDS = 15.0
 
 
 def eval_run(
@@ -58,33 +68,24 @@ def eval_run(
         typer.Argument(help="Evals, by name or pattern; not needed where there is only one."),
     ] = None,
     file: FilesOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Every eval.")] = False,
+    every: AllOption = False,
     tag: TagOption = None,
-    repeat: Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of the eval's own.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")] = None,
-    connector: Annotated[
-        list[str] | None, typer.Option(help="Against this connector; may be repeated.")
-    ] = None,
-    last_failed: Annotated[
-        bool, typer.Option("--last-failed", help="Only what did not pass in the last execution.")
-    ] = False,
+    repeat: RepeatOption = None,
+    only: OnlyOption = None,
+    connector: ConnectorsOption = None,
+    last_failed: LastFailedOption = False,
     concurrency: ConcurrencyOption = None,
-    agent_errors: Annotated[
-        str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
-    ] = "error",
-    label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
+    agent_errors: AgentErrorsOption = "error",
+    label: LabelsOption = None,
     require: RequireOption = None,
-    until: Annotated[
-        str | None,
-        typer.Option(help='With "decided": repeat only what is still open, up to --repeat times.'),
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="End it when this many US dollars are used.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="End it when this many tokens are used.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="End it after so many seconds.")] = None,
+    until: UntilOption = None,
+    max_cost: MaxCostOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_time: MaxTimeOption = None,
     report: ReportOption = None,
-    record: Annotated[Path | None, typer.Option(help="Record what models and agents answer here.")] = None,
-    replay: Annotated[Path | None, typer.Option(help="Answer from this recording; a miss fails.")] = None,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")] = False,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
+    cache: CacheOption = False,
     watch: WatchOption = False,
     watch_also: WatchAlsoOption = None,
     touched: TouchedOption = None,
@@ -96,201 +97,103 @@ def eval_run(
 
     Of several evals the exit code is that of the worst: 1 before 3 before 0.
     """
-    from ..base.problems import InvalidInput
     from ..execution.workspace import ModelOptions
     from ..project.requirements import read_budget, read_requirements
     from .report_files import in_github, report_targets
 
-    if agent_errors not in ("error", "fail"):
-        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
-    if record and replay:
-        raise InvalidInput("--record and --replay exclude each other")
-    labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
-    budget = read_budget(max_cost, max_tokens, max_time)
+    models = ModelOptions(record=record, replay=replay, cache=cache)
+    fails, files = agent_errors_fail(agent_errors), tuple(file or ())
     targets = [*report_targets(report or (), as_json=as_json), *in_github()]
     part = Part(
-        None,
-        tuple(only or ()),
-        tuple(connector or ()),
-        repeat,
-        last_failed,
-        labels,
-        tuple(read_requirements(require or ())),
-        budget,
+        name=None,
+        only=tuple(only or ()),
+        connectors=tuple(connector or ()),
+        repeat=repeat,
+        last_failed=last_failed,
+        labels={key: value for key, _, value in (one.partition("=") for one in label or ())},
+        requirements=tuple(read_requirements(require or ())),
+        budget=read_budget(max_cost, max_tokens, max_time),
     )
-    if until not in (None, "decided"):
-        raise InvalidInput(f'--until is "decided", not "{until}"')
-    if until and (server is not None or last_failed):
-        raise InvalidInput("--until decided is for a local project, and not for --last-failed")
-    if server is not None and (part.requirements or budget):
-        raise InvalidInput("--require and budgets are the eval's own with --server; keep them in the eval")
-    if server is not None and (record or replay or cache or concurrency):
-        raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
-    names, files = tuple(name or ()), tuple(file or ())
-    selection = Selection(names, every, tuple(tag or ()), files, tuple(touched) if touched else None)
+    _check_together(models, part, until, server, concurrency)
+    selection = Selection(
+        tuple(name or ()), every, tuple(tag or ()), files, tuple(touched) if touched else None
+    )
     if watch:
         from .watch import watch_files
 
         raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
-
-    async def work() -> int:
-        from ..base.outages import riding_out
-
-        options, stop = ModelOptions(record=record, replay=replay, cache=cache), asyncio.Event()
-
-        async def run_part(part: Part) -> Ran:
-            early: EarlyDecisions | None = None
-            if until is not None and isinstance(project, LocalProject):
-                done, early = await _until_decided(project, part, stop, concurrency, quiet=as_json)
-            else:
-                execution = await _start(project, part, stop)
-                if execution is None:
-                    return STOPPED, None
-                done = await follow(project, execution, stop, concurrency, quiet=as_json)
-            code = await conclude_and_print(
-                project,
-                done,
-                agent_errors_fail=agent_errors == "fail",
-                as_json=as_json,
-                stopped=stop.is_set(),
-                reports=targets,
-                early=early,
-            )
-            return code, done
-
-        with stop_on_signals(stop.set):
-            async with opened(files, config, server, options) as (project, documents):
-                # A database or a server that is away for a while does not end a long command.
-                with riding_out():
-                    chosen = await chosen_evals(project, selection, documents, part.only)
-                    if targets and len(chosen) > 1:
-                        raise InvalidInput("--report is for one eval; of several it would be overwritten")
-                    parts = [replace(part, name=one, only=scenarios) for one, scenarios in chosen]
-                    return await run_each(parts, run_part, as_json=as_json)
-
-    if code := run_async(work()):
+    running = EvalRunning(part, selection, until is not None, fails, concurrency, as_json, targets)
+    if code := run_async(running.run(config, server, models)):
         raise typer.Exit(code)
 
 
+def _check_together(
+    models: ModelOptions, part: Part, until: str | None, server: str | None, concurrency: int | None
+) -> None:
+    """Refuse options that do not go together."""
+    from ..base.problems import InvalidInput
+
+    if models.record and models.replay:
+        raise InvalidInput("--record and --replay exclude each other")
+    if until not in (None, "decided"):
+        raise InvalidInput(f'--until is "decided", not "{until}"')
+    if until and (server is not None or part.last_failed):
+        raise InvalidInput("--until decided is for a local project, and not for --last-failed")
+    if server is not None and (models.record or models.replay or models.cache or concurrency):
+        raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
+
+
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What of an eval to run, by name."""
+class EvalRunning:
+    """What a command asks for: which evals, what of each, and how it is told."""
 
-    name: str | None
-    only: tuple[str, ...]
-    connectors: tuple[str, ...]
-    repeat: int | None
-    last_failed: bool
-    labels: dict[str, str]
-    requirements: tuple[Requirement, ...] = ()
-    budget: Budget | None = None
+    part: Part
+    selection: Selection
+    until_decided: bool
+    agent_errors_fail: bool
+    concurrency: int | None
+    as_json: bool
+    targets: Sequence[ReportTarget]
 
+    async def run(self, config: Path | None, server: str | None, models: ModelOptions) -> int:
+        from ..base.outages import riding_out
+        from ..base.problems import InvalidInput
 
-async def _start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
-    """The started execution, or nothing if the command was stopped before it was known to have started."""
-    prepare = _prepared_here if isinstance(project, LocalProject) else _prepared_there
-    start = await prepare(cast(Any, project), part)
-    if stop.is_set():
-        warn("Stopped. Nothing was started.")
-        return None
-    starting, stopping = asyncio.ensure_future(start()), asyncio.ensure_future(stop.wait())
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not starting.done():
-        warn("Stopping; waiting for the answer that says whether it was started (Ctrl-C again: at once).")
-    # A request that is on its way may start the execution, so its answer is worth a short wait.
-    done, _ = await asyncio.wait((starting,), timeout=_LAST_ANSWER_SECONDS)
-    if done:
-        return starting.result()
-    starting.cancel()
-    warn("Stopped. Whether the execution was started is not known; see: evalstudio execution list --server …")
-    return None
+        stop, files = asyncio.Event(), self.selection.files
+        with stop_on_signals(stop.set):
+            async with opened(files, config, server, models) as (project, documents):
+                # A database or a server that is away for a while does not end a long command.
+                with riding_out():
+                    chosen = await chosen_evals(project, self.selection, documents, self.part.only)
+                    if self.targets and len(chosen) > 1:
+                        raise InvalidInput("--report is for one eval; of several it would be overwritten")
+                    parts = [replace(self.part, name=one, only=scenarios) for one, scenarios in chosen]
+                    return await run_each(parts, partial(self._run_part, project, stop), as_json=self.as_json)
 
+    async def _run_part(self, project: Project, stop: asyncio.Event, part: Part) -> Ran:
+        done = await self._done(project, stop, part)
+        if done is None:
+            return STOPPED, None
+        code = await conclude_and_print(
+            project,
+            done,
+            agent_errors_fail=self.agent_errors_fail,
+            as_json=self.as_json,
+            stopped=stop.is_set(),
+            reports=self.targets,
+        )
+        return code, done
 
-async def _until_decided(
-    project: LocalProject, part: Part, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
-) -> tuple[Execution, EarlyDecisions]:
-    from ..execution.until_decided import run_until_decided
+    async def _done(self, project: Project, stop: asyncio.Event, part: Part) -> Execution | None:
+        """The execution when it is over, or nothing if it was stopped before it began."""
+        work = partial(follow, project, stop=stop, concurrency=self.concurrency, quiet=self.as_json)
+        if self.until_decided and isinstance(project, LocalProject):
+            from ..execution.until_decided import run_until_decided
 
-    request = await _request_here(project, part)
-    work = partial(follow, project, stop=stop, concurrency=concurrency, quiet=quiet)
-    execution, early = await run_until_decided(project.workspace, request, work, stop)
-    most = request.repetitions
-    warn(f"{early.rounds} of at most {most} repetitions: {early.saved_text(most)}")
-    return execution, early
-
-
-async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
-    from ..execution.request import start_execution
-
-    return partial(start_execution, project.workspace, await _request_here(project, part))
-
-
-async def _request_here(project: LocalProject, part: Part) -> ExecutionRequest:
-    from ..execution.request import only_failed, request_for
-
-    workspace = project.workspace
-    chosen = await find_eval(workspace.store, part.name)
-    request = await request_for(
-        workspace, chosen, only=part.only, connectors=part.connectors, repetitions=part.repeat
-    )
-    if part.last_failed:
-        request = await only_failed(workspace.store, request)
-    await warn_of_changed_files(project, request)
-    return replace(
-        request,
-        labels=dict(part.labels),
-        requirements=[*request.requirements, *part.requirements],
-        budget=part.budget or request.budget,
-    )
-
-
-async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Awaitable[Execution]]:
-    """The request to the server, which knows things by their ids."""
-    from uuid import uuid4
-
-    from ..execution.definitions import find, load_project_state
-    from ..execution.labels import automatic_labels
-
-    chosen = await find_eval(project.records, part.name)
-    state = await load_project_state(project.records) if part.only or part.connectors else None
-
-    def ids(kind: DefinitionKind, names: tuple[str, ...]) -> list[str] | None:
-        return [state.entity(find(state, kind, one).key).id for one in names] if state and names else None
-
-    return partial(
-        project.client.start,
-        chosen.id,
-        repetitions=part.repeat,
-        # The code under test is here, not on the server.
-        labels={**automatic_labels(Path.cwd()), **part.labels},
-        scenarioIds=ids("scenario", part.only),
-        connectorIds=ids("connector", part.connectors),
-        lastFailed=part.last_failed,
-        trigger="cli",
-        # An answer that was lost on the way is asked for again without starting anything twice.
-        key=uuid4().hex,
-    )
-
-
-async def find_eval(records: Records, name: str | None) -> StoredEval:
-    """The eval of this name or id; without a name, the only one."""
-    from ..base.problems import InvalidInput, Problem, suggestion
-    from ..project.entities import StoredEval
-
-    page = await records.list_of("eval", limit=500)
-    evals = [item for item in page.items if isinstance(item, StoredEval)]
-    names = [item.name for item in evals]
-    if name is None:
-        if len(evals) == 1:
-            return evals[0]
-        if not evals:
-            raise InvalidInput('there is no eval yet; define one in a file and run "evalstudio apply FILE"')
-        raise InvalidInput(f"there are several evals; name one: {', '.join(sorted(names))}")
-    for item in evals:
-        if item.id == name or item.name.casefold() == name.casefold():
-            return item
-    raise InvalidInput(Problem(f'there is no eval called "{name}"', hint=suggestion(name, names)))
+            request, fails = await request_here(project, part), self.agent_errors_fail
+            return await run_until_decided(project.workspace, request, work, stop, agent_errors_fail=fails)
+        execution = await start(project, part, stop)
+        return None if execution is None else await work(execution)
 
 
 async def conclude_and_print(
@@ -301,17 +204,16 @@ async def conclude_and_print(
     as_json: bool = False,
     stopped: bool = False,
     reports: Sequence[ReportTarget] = (),
-    early: EarlyDecisions | None = None,
 ) -> int:
     """Print what an execution came to, write its reports and say the exit code."""
-    from ..execution.conclusion import conclude
     from .report_files import write_all
 
-    done = await conclude(
-        project.records, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports), early=early
+    conclusion, source = await _concluded(
+        project, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports)
     )
-    await _print(project.records, execution, done, as_json=as_json)
-    await write_all(done.source, reports)
+    await _print(project.records, execution, conclusion, as_json=as_json)
+    if source is not None:
+        await write_all(source, reports)
     cassette = project.workspace.cassette if isinstance(project, LocalProject) else None
     missed = cassette.misses if cassette is not None else []
     if missed:
@@ -320,13 +222,25 @@ async def conclude_and_print(
     if stopped and execution.status not in ("completed", "cancelled"):
         _tell_stopped(project, execution)
         return STOPPED
-    counts = done.summary.counts
+    counts = conclusion.summary.counts
     if not execution.requirements and counts.unasserted == counts.total:
         warn("Not decided: nothing was asserted. Metrics only measure; add an evaluator that can fail.")
-    return code_of(done.standing) or (UNDECIDED if missed else 0)
+    return code_of(conclusion.standing) or (UNDECIDED if missed else 0)
 
 
-async def _print(records: Records, execution: Execution, done: Conclusion, *, as_json: bool) -> None:
+async def _concluded(
+    project: Project, execution: Execution, *, agent_errors_fail: bool, detailed: bool
+) -> tuple[ExecutionConclusion, ExecutionSource | None]:
+    """What it came to; a server says so itself, unless reports are to be written from its runs."""
+    from ..execution.conclusion import conclude
+
+    if isinstance(project, RemoteProject) and not detailed:
+        return await project.client.conclusion(execution.id, agent_errors_fail=agent_errors_fail), None
+    done = await conclude(project.records, execution, agent_errors_fail=agent_errors_fail, detailed=detailed)
+    return done.result, done.source
+
+
+async def _print(records: Records, execution: Execution, done: ExecutionConclusion, *, as_json: bool) -> None:
     from ..execution.processor import all_runs
     from ..storage.contract import Filters
     from .run_display import print_requirements, print_runs, print_summary
@@ -336,7 +250,7 @@ async def _print(records: Records, execution: Execution, done: Conclusion, *, as
     if not as_json:
         print_runs(runs)
         print_summary(execution, done.summary)
-        print_requirements(done.requirements, done.source.head.notes)
+        print_requirements(done.requirements, done.notes)
         return
     print_json(
         {
@@ -344,6 +258,7 @@ async def _print(records: Records, execution: Execution, done: Conclusion, *, as
             "summary": done.summary.model_dump(mode="json", by_alias=True),
             "standing": done.standing,
             "requirements": [plain(one) for one in done.requirements],
+            "notes": done.notes,
             "runs": [plain(run) for run in runs],
         }
     )

@@ -25,5 +25,6 @@ STOPPED: ExitCode = 130
 
 def code_of(standing: Standing) -> ExitCode:
     """The exit code of a verdict."""
-    codes: dict[Standing, ExitCode] = {"met": MET, "missed": MISSED, "undecided": UNDECIDED}
-    return codes[standing]
+    from ..reporting.requirements import EXIT_CODES
+
+    return EXIT_CODES[standing]

@@ -121,7 +121,8 @@ async def _run(place: Path) -> None:
     from ..execution.definitions import apply_files
     from ..execution.processor import work_off
     from ..execution.request import request_for, start_execution
-    from .eval_run import conclude_and_print, find_eval
+    from .eval_run import conclude_and_print
+    from .eval_start import find_eval
 
     async with local_project_at(place / _CONFIG) as project:
         workspace = project.workspace

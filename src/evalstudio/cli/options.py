@@ -48,3 +48,34 @@ ReportOption = Annotated[
     ),
 ]
 ConcurrencyOption = Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Every eval.")]
+RepeatOption = Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of the eval's own.")]
+OnlyOption = Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")]
+ConnectorsOption = Annotated[
+    list[str] | None, typer.Option("--connector", help="Against this connector; may be repeated.")
+]
+LastFailedOption = Annotated[
+    bool, typer.Option("--last-failed", help="Only what did not pass in the last execution.")
+]
+AgentErrorsOption = Annotated[
+    str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
+]
+LabelsOption = Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")]
+UntilOption = Annotated[
+    str | None, typer.Option(help='With "decided": repeat only what is still open, up to --repeat times.')
+]
+MaxCostOption = Annotated[float | None, typer.Option(help="End it when this many US dollars are used.")]
+MaxTokensOption = Annotated[int | None, typer.Option(help="End it when this many tokens are used.")]
+MaxTimeOption = Annotated[float | None, typer.Option(help="End it after so many seconds.")]
+RecordOption = Annotated[Path | None, typer.Option(help="Record what models and agents answer here.")]
+ReplayOption = Annotated[Path | None, typer.Option(help="Answer from this recording; a miss fails.")]
+CacheOption = Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")]
+
+
+def agent_errors_fail(agent_errors: str) -> bool:
+    """What ``--agent-errors`` says."""
+    from ..base.problems import InvalidInput
+
+    if agent_errors not in ("error", "fail"):
+        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
+    return agent_errors == "fail"

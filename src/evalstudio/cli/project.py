@@ -245,6 +245,7 @@ class RemoteProject:
             baseConnector=base,
             candidateConnector=candidate,
             alpha=request.alpha,
+            minEffect=request.min_effect,
         )
 
     async def baselines(self, eval_id: str | None) -> list[Baseline]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import ConfigOption, ServerOption
+from .options import AgentErrorsOption, ConfigOption, ServerOption, agent_errors_fail
 from .output import say
 from .project import project_at, run_async
 from .report_files import FORMATS, report_targets, write_all
@@ -20,17 +20,12 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it here, not to stdout.", show_default=False)
     ] = None,
-    agent_errors: Annotated[
-        str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
-    ] = "error",
+    agent_errors: AgentErrorsOption = "error",
     config: ConfigOption = None,
     server: ServerOption = None,
 ) -> None:
     """Write what an execution or a results file came to: for people, pull requests or CI systems."""
-    from ..base.problems import InvalidInput
-
-    if agent_errors not in ("error", "fail"):
-        raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
+    fails = agent_errors_fail(agent_errors)
     [chosen] = report_targets([f"{form}={output or '-'}"])
 
     file = Path(target)
@@ -47,7 +42,6 @@ def report(
 
             records = project.records
             execution = await records.execution(await execution_id(records, target))
-            fails = agent_errors == "fail"
             done = await conclude(records, execution, agent_errors_fail=fails, detailed=True)
             await write_all(done.source, [chosen])
 

@@ -108,7 +108,7 @@ def score(
     if summary.bad == summary.read:
         _print(summary, used, [], as_json=as_json)
         raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
-    results = judge(requirements, RecordedEvidence(summary))
+    results = judge(requirements, RecordedEvidence(summary, output))
     _print(summary, used, results, as_json=as_json)
     standing = _standing(summary, used, fail_under, results)
     if output is not None:

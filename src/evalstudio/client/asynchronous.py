@@ -28,6 +28,7 @@ from ..project.entities import (
     StoredScenario,
 )
 from ..reporting.comparison import ComparisonResult
+from ..reporting.requirements import ExecutionConclusion
 from ..version import __version__
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class AsyncClient:
     ) -> Execution:
         """Start an eval, or the part of it that ``scenarioIds``, ``connectorIds`` or ``lastFailed`` name.
 
+        ``requirements`` are required beside the eval's own, ``budget`` holds instead of its own.
         The same ``key`` given again starts nothing new.
         """
         body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {}), **more}
@@ -194,6 +196,12 @@ class AsyncClient:
 
     async def execution(self, execution_id: str) -> Execution:
         return Execution.model_validate(await self.call("GET", f"/api/executions/{execution_id}"))
+
+    async def conclusion(self, execution_id: str, *, agent_errors_fail: bool = False) -> ExecutionConclusion:
+        """Whether an execution reached what is required, with the evidence and an exit code."""
+        query = {"agentErrors": "fail" if agent_errors_fail else "error"}
+        answer = await self.call("GET", f"/api/executions/{execution_id}/conclusion", query=query)
+        return ExecutionConclusion.model_validate(answer)
 
     async def executions(self, **filters: str | int | Sequence[str] | None) -> list[Execution]:
         """The newest executions, narrowed as the API allows: ``evalId``, ``label``, ``limit``, …"""
@@ -205,7 +213,7 @@ class AsyncClient:
     ) -> ComparisonResult:
         """Whether the candidate is better or worse: ids, ``last``, ``last~1`` or names of baselines.
 
-        More: ``evalId``, ``alpha``, and ``baseConnector`` with ``candidateConnector``.
+        More: ``evalId``, ``alpha``, ``minEffect``, and ``baseConnector`` with ``candidateConnector``.
         """
         rest = {name: None if value is None else str(value) for name, value in more.items()}
         query = {"base": base, "candidate": candidate, **rest}

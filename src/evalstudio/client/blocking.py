@@ -56,6 +56,7 @@ class Client:
     test_connector = _blocking(AsyncClient.test_connector)
     start = _blocking(AsyncClient.start)
     execution = _blocking(AsyncClient.execution)
+    conclusion = _blocking(AsyncClient.conclusion)
     executions = _blocking(AsyncClient.executions)
     compare = _blocking(AsyncClient.compare)
     baselines = _blocking(AsyncClient.baselines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,9 @@ async def compare_executions(
     ]
     if rescored:
         notes.insert(0, "both judge the same conversations: what differs, differs by the evaluators")
-    return compare(
+    # Tests over many subjects take a while, and a server has others to answer.
+    return await asyncio.to_thread(
+        compare,
         reader.table,
         side_of(base, base_connectors.get(chosen[0] or "")),
         side_of(candidate, candidate_connectors.get(chosen[1] or "")),

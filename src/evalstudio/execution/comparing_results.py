@@ -19,7 +19,9 @@ from ..scoring.results_file import read_note
 _OUTCOMES = frozenset({"pass", "fail", "error", "unasserted"})
 
 
-def compare_results(base: Path, candidate: Path, *, alpha: float = ALPHA) -> ComparisonResult:
+def compare_results(
+    base: Path, candidate: Path, *, alpha: float = ALPHA, min_effect: float = 0.0
+) -> ComparisonResult:
     """Compare the records that two results files have in common, by their ids."""
     table, notes = ComparisonTable(), list[str]()
     plans: dict[SideName, str | None] = {}
@@ -32,7 +34,7 @@ def compare_results(base: Path, candidate: Path, *, alpha: float = ALPHA) -> Com
         plans = {"base": None, "candidate": None}
     for side, path in paths.items():
         _read(table, side, path, Parts(evaluators=plans[side]))
-    return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha)
+    return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha, min_effect=min_effect)
 
 
 def _side(path: Path) -> ComparedSide:

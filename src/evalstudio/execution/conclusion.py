@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -13,7 +14,8 @@ from ..reporting.comparison import ComparisonResult
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
-from ..reporting.requirements import RequirementResult, Standing, judge, overall, standing_of
+from ..reporting.reports.model import ReportHead
+from ..reporting.requirements import EXIT_CODES, ExecutionConclusion, judge, overall, standing_of
 from ..reporting.spending import exceeded, unseen
 from ..reporting.statistics import ExecutionSummary, summarize
 from ..storage.contract import Filters, Records
@@ -25,50 +27,73 @@ from .processor import all_runs
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The verdict on an execution with all it rests on."""
+    """The verdict on an execution, and what its reports are written from."""
 
-    summary: ExecutionSummary
-    requirements: list[RequirementResult]
-    standing: Standing
+    result: ExecutionConclusion
     source: ExecutionSource
 
 
 async def conclude(
-    records: Records,
-    execution: Execution,
-    *,
-    agent_errors_fail: bool = False,
-    detailed: bool = False,
-    early: EarlyDecisions | None = None,
+    records: Records, execution: Execution, *, agent_errors_fail: bool = False, detailed: bool = False
 ) -> Conclusion:
-    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run.
-
-    ``early`` are decisions that were taken while its repetitions came in.
-    """
-    requirements = execution.requirements
-    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
+    early = await early_decisions(records, execution, agent_errors_fail=agent_errors_fail)
     evidence = ExecutionEvidence(
-        requirements,
-        tags=await tagged_scenarios(records, requirements),
-        baselines={name: await find_baseline(records, execution, name) for name in names},
+        execution.requirements,
+        tags=early.tags,
+        baselines=early.baselines,
         agent_errors_fail=agent_errors_fail,
     )
     builder, groups = HeadBuilder(evidence), GroupedRuns()
-    details = detailed or evidence.needs_outputs
+    # Rounds are closed in the order they were queued in.
+    details = detailed or evidence.needs_outputs or execution.until_decided is not None
     async for run, output in (
         each_run(records, execution.id) if details else _without_outputs(records, execution)
     ):
         builder.add(run, output)
         groups.add(run)
-    summary = summarize(groups, agent_errors_fail=agent_errors_fail)
-    results = judge(requirements, evidence)
-    if early is not None:
-        results = early.settled(results)
-    standing = overall(results) if requirements else standing_of(summary.counts)
+        if execution.until_decided is not None:
+            early.add(run, output)
+    early.close_round()
+    # Intervals of many subjects take a while, and a server has others to answer.
+    head, result = await asyncio.to_thread(_judged, execution, builder, groups, early)
+    return Conclusion(result, ExecutionSource(records, execution, head, agent_errors_fail))
+
+
+def _judged(
+    execution: Execution, builder: HeadBuilder, groups: GroupedRuns, early: EarlyDecisions
+) -> tuple[ReportHead, ExecutionConclusion]:
+    evidence, repeated = builder.evidence, execution.until_decided is not None
+    summary = summarize(groups, agent_errors_fail=evidence.agent_errors_fail)
+    results = judge(early.for_the_end() if repeated else execution.requirements, evidence)
+    results = early.settled(results) if repeated else results
+    standing = overall(results) if execution.requirements else standing_of(summary.counts)
     head = builder.head(execution, summary, standing, results)
     head.notes[:0] = _budget_notes(execution, summary)
-    source = ExecutionSource(records, execution, head, agent_errors_fail)
-    return Conclusion(summary, results, standing, source)
+    head.notes += early.notes() if repeated else ()
+    result = ExecutionConclusion(
+        standing=standing,
+        exit_code=EXIT_CODES[standing],
+        requirements=results,
+        summary=summary,
+        notes=head.notes,
+    )
+    return head, result
+
+
+async def early_decisions(
+    records: Records, execution: Execution, *, agent_errors_fail: bool = False
+) -> EarlyDecisions:
+    """An execution's requirements with all they are held against, before any of its runs."""
+    requirements = execution.requirements
+    names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
+    baselines = {
+        name: await find_baseline(records, execution, name, agent_errors_fail=agent_errors_fail)
+        for name in names
+    }
+    tags = await tagged_scenarios(records, requirements)
+    most = execution.until_decided or 1
+    return EarlyDecisions(requirements, most, tags, baselines, agent_errors_fail)
 
 
 def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
@@ -96,7 +121,9 @@ class ComparesExecutions(Protocol):
     async def compare(self, base: str, candidate: str, **more: str | None) -> ComparisonResult: ...
 
 
-async def find_baseline(records: Records, execution: Execution, name: str) -> Baseline | str:
+async def find_baseline(
+    records: Records, execution: Execution, name: str, *, agent_errors_fail: bool = False
+) -> Baseline | str:
     """The baseline of this name with its runs by subject; a text says why there is none.
 
     A subject whose question changed since is left out: a drop there would say nothing about the agent.
@@ -108,12 +135,14 @@ async def find_baseline(records: Records, execution: Execution, name: str) -> Ba
     changed = {one.subject.key for one in comparison.subjects if one.category == "changed"}
     if len(changed) < comparison.counts.get("changed", 0):
         return f"more than {len(comparison.subjects):,} subjects differ from {name}; compare them first"
-    base, groups = comparison.base, GroupedRuns()
+    base = comparison.base
+    shown = f"{name} ({base.id})" if name != base.id else name
+    shown += f" without {len(changed)} changed questions" if changed else ""
+    baseline = Baseline(shown, agent_errors_fail)
     async for run in all_runs(records, Filters(execution_id=base.id)):
         if Subject.of(run).key not in changed:
-            groups.add(run)
-    shown = f"{name} ({base.id})" if name != base.id else name
-    return Baseline.of(shown + (f" without {len(changed)} changed questions" if changed else ""), groups)
+            baseline.add(run)
+    return baseline
 
 
 async def _compared(records: Records, execution: Execution, name: str) -> ComparisonResult:

@@ -45,6 +45,7 @@ class ExecutionRequest:
     labels: dict[str, Any] = field(default_factory=dict[str, Any])
     requirements: Sequence[Requirement] = ()
     budget: Budget | None = None
+    until_decided: int | None = None
     only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
 
     @property
@@ -175,6 +176,7 @@ async def start_execution(
         replayed=workspace.cassette is not None and workspace.cassette.replaying,
         requirements=[*request.requirements],
         budget=request.budget,
+        until_decided=request.until_decided,
     )
     environment = await asyncio.to_thread(
         environment_snapshot, workspace, request.scenarios, request.connectors

@@ -281,6 +281,9 @@ class Execution(_Entity):
         default_factory=list[Requirement], description="What it must reach, as it was when it started"
     )
     budget: Budget | None = Field(default=None, description="What it may use")
+    until_decided: int | None = Field(
+        default=None, description="Repeated only what was still open, at most so many times"
+    )
     source: ExecutionSource = Field(
         default="live",
         description="Where its conversations come from: held live, recorded elsewhere, those of another "

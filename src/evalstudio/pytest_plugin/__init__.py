@@ -51,10 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "evalstudio: scenarios and evals that were collected from files.")
-    if config.getoption("evalstudio_store") and not hasattr(config, "workerinput"):
-        from .storing import ResultKeeper
+    if config.getoption("evalstudio_store"):
+        from .storing import LeftOutTeller, ResultKeeper
 
-        config.pluginmanager.register(ResultKeeper(config), "evalstudio-store")
+        keeper = LeftOutTeller if hasattr(config, "workerinput") else ResultKeeper
+        config.pluginmanager.register(keeper(config), "evalstudio-store")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,6 +21,7 @@ from ..base.json_text import json_text
 from ..base.problems import InvalidInput
 from ..evaluators.results import Finding, Turn, Verdict
 from ..execution.definitions import load_project_state
+from ..execution.labels import automatic_labels
 from ..messages import Message, TokensUsage
 from ..project.changes import ProjectState
 from ..project.config import read_config
@@ -33,6 +34,7 @@ from .engine import Engine, project_config
 from .results import ScenarioResult, run_result
 
 _ATTRIBUTE = "evalstudio_runs"
+_LEFT_OUT = "evalstudio_left_out"
 _MESSAGES, _FINDINGS = TypeAdapter(list[Message]), TypeAdapter(list[Finding])
 _SNAPSHOTS: tuple[Literal["scenario", "connector", "persona"], ...] = ("scenario", "connector", "persona")
 
@@ -105,6 +107,16 @@ def _turn(fields: Mapping[str, Any]) -> Turn:
     return turn
 
 
+class LeftOutTeller:
+    """In a worker of xdist: tells the process that was started whether tests were left out."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._output: dict[str, Any] = cast(Any, config).workeroutput
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self._output[_LEFT_OUT] = self._output.get(_LEFT_OUT, False) or bool(items)
+
+
 class ResultKeeper:
     """Gathers the runs of a session and keeps them as one execution when it is over."""
 
@@ -114,6 +126,17 @@ class ResultKeeper:
             raise pytest.UsageError('--evalstudio-store needs a project; make one with "evalstudio init"')
         self._path, self._runs = path, list[FinishedRun]()
         self._told = ""
+        self._left_out = False
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """With -k, -m or --lf the session is not all of its tests."""
+        self._left_out = self._left_out or bool(items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Under xdist the workers leave tests out, and tell so when they end."""
+        output: Mapping[str, Any] = getattr(node, "workeroutput", None) or {}
+        self._left_out = self._left_out or bool(output.get(_LEFT_OUT))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._runs += map(from_json, orjson.loads(getattr(report, _ATTRIBUTE, "[]")))
@@ -139,7 +162,13 @@ class ResultKeeper:
         try:
             state = await load_project_state(store)
             runs = [_known(one, state) for one in self._numbered()]
-            return await store.record(Execution(trigger="pytest"), runs)
+            folder = self._path.resolve().parent
+            execution = Execution(
+                trigger="pytest",
+                labels={**automatic_labels(folder)},
+                partial="only" if self._left_out else None,
+            )
+            return await store.record(execution, runs)
         finally:
             await store.close()
 

@@ -1,96 +1,111 @@
 """Which subjects are still worth repeating, asked after every repetition of all that are.
 
-A pass rate is decided by `sequential.RateSequence`, which stays valid however often one looks. Errors,
-coverage and flakiness keep nothing going by themselves; what else is required needs all repetitions.
+`early_rules` says how each requirement is decided. The same runs, read again later, give the same decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..project.entities import RunSummary
+from ..evaluators.results import RunOutput
+from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement
+from .early_rules import Observation, Rule, rule_for
+from .evidence import Baseline, criteria_of, metrics_of, outcome_of
 from .paired import ALPHA
 from .requirements import RequirementResult
-from .sequential import RateSequence
 
 SubjectKey = tuple[str, str | None, str | None, str]
-_NEEDS_NO_MORE = ("maxErrors", "maxFlaky", "minCoverage")
 
 
-def subject_key(run: RunSummary) -> SubjectKey:
-    return str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id)
+def _as_requested(subject: Subject) -> SubjectKey:
+    return str(subject.scenario_id), subject.persona_id, subject.case_name, str(subject.connector_id)
 
 
 @dataclass(slots=True)
 class EarlyDecisions:
-    """The requirements of an execution while its repetitions come in."""
+    """The requirements of an execution while repetitions come in: add runs in order, close each round."""
 
     requirements: Sequence[Requirement]
+    most: int
+    """So many repetitions at most."""
     tags: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    baselines: Mapping[str, Baseline | str] = field(default_factory=dict[str, "Baseline | str"])
+    agent_errors_fail: bool = False
     rounds: int = 0
     runs: int = 0
-    _sequences: dict[int, RateSequence] = field(default_factory=dict[int, RateSequence])
-    _names: dict[SubjectKey, str] = field(default_factory=dict[SubjectKey, str])
-    _failed: set[SubjectKey] = field(default_factory=set[SubjectKey])
+    _rules: list[Rule] = field(default_factory=list[Rule])
+    _round: dict[Hashable, Observation] = field(default_factory=dict[Hashable, Observation])
+    _repetition: int = 1
+    _subjects: dict[Hashable, Subject] = field(default_factory=dict[Hashable, Subject])
+    _failed: set[Hashable] = field(default_factory=set[Hashable])
 
     def __post_init__(self) -> None:
-        for place, one in enumerate(self.requirements):
-            if one.pass_rate is not None:
-                alpha = ALPHA if one.confidence is None else 1 - one.confidence
-                self._sequences[place] = RateSequence(one.pass_rate, alpha)
+        self._rules = [rule_for(one, self.baselines) for one in self.requirements]
 
-    def add_round(self, runs: Sequence[RunSummary]) -> None:
-        """Add one repetition of all subjects that are open."""
+    def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
+        """Add a run; the first one of another repetition closes the round."""
+        if run.repetition != self._repetition:
+            self.close_round()
+            self._repetition = run.repetition
+        subject = Subject.of(run)
+        outcome = outcome_of(run, agent_errors_fail=self.agent_errors_fail)
+        self._subjects.setdefault(subject.key, subject)
+        self._round[subject.key] = Observation(outcome, metrics_of(run, output), criteria_of(output))
+        if outcome == "fail":
+            self._failed.add(subject.key)
+
+    def close_round(self) -> None:
+        """Look at what this repetition of all subjects that are open came to."""
+        if not self._round:
+            return
         self.rounds += 1
-        self.runs += len(runs)
-        outcomes: dict[SubjectKey, str | None] = {}
-        for run in runs:
-            key = subject_key(run)
-            self._names[key] = run.scenario_name
-            outcomes[key] = run.result.outcome if run.result else None
-            if outcomes[key] == "fail":
-                self._failed.add(key)
-        for place, sequence in self._sequences.items():
-            if sequence.decision is None:
-                words = [
-                    word for key, word in outcomes.items() if self._covers(self.requirements[place], key)
-                ]
-                scored = [word for word in words if word != "unasserted"]
-                passed, failed = scored.count("pass"), scored.count("fail")
-                sequence.add_round(passed, failed, len(scored) - passed - failed)
+        self.runs += len(self._round)
+        for requirement, rule in zip(self.requirements, self._rules, strict=True):
+            if rule.decision is None:
+                rule.add_round({k: one for k, one in self._round.items() if self._covers(requirement, k)})
+        self._round = {}
 
     def open_subjects(self) -> frozenset[SubjectKey]:
         """The subjects that something open is about. Without requirements a failure decides its subject."""
+        return frozenset(_as_requested(one) for key, one in self._subjects.items() if self._open(key))
+
+    def _open(self, key: Hashable) -> bool:
         if not self.requirements:
-            return frozenset(self._names.keys() - self._failed)
-        waiting = [one for place, one in enumerate(self.requirements) if self._open(place, one)]
-        return frozenset(key for key in self._names if any(self._covers(one, key) for one in waiting))
+            return key not in self._failed
+        rules = zip(self.requirements, self._rules, strict=True)
+        return any(rule.repeats(key) and self._covers(one, key) for one, rule in rules)
 
-    def _open(self, place: int, requirement: Requirement) -> bool:
-        if place in self._sequences:
-            return self._sequences[place].decision is None
-        return requirement.kind not in _NEEDS_NO_MORE
+    def _covers(self, requirement: Requirement, key: Hashable) -> bool:
+        scenario, tag, subject = requirement.scenario, requirement.tag, self._subjects[key]
+        named = scenario is None or subject.scenario_name.casefold() == scenario.casefold()
+        return named and (tag is None or subject.scenario_id in self.tags.get(tag, frozenset[str]()))
 
-    def _covers(self, requirement: Requirement, key: SubjectKey) -> bool:
-        scenario, tag = requirement.scenario, requirement.tag
-        named = scenario is None or self._names[key].casefold() == scenario.casefold()
-        return named and (tag is None or key[0] in self.tags.get(tag, frozenset[str]()))
+    def for_the_end(self) -> list[Requirement]:
+        """The requirements as what is left open is judged: after looking, half of an alpha is left."""
+        return [
+            one if one.no_regression is None else one.model_copy(update={"alpha": (one.alpha or ALPHA) / 2})
+            for one in self.requirements
+        ]
 
     def settled(self, results: Sequence[RequirementResult]) -> list[RequirementResult]:
-        """The results with what was decided of rates: repeating ended when that was shown."""
+        """The results with what was decided early: repeating ended when that was shown."""
         final = list(results)
-        for place, sequence in self._sequences.items():
-            if sequence.decision is not None:
-                ends = f"{sequence.interval.low:.0%}–{sequence.interval.high:.0%}"
-                how = f"decided after {sequence.rounds:,} repetitions: {ends} is left for these subjects"
-                evidence = f"{results[place].evidence}; {how}"
-                change = {"standing": sequence.decision, "evidence": evidence}
-                final[place] = results[place].model_copy(update=change)
+        for place, (requirement, rule) in enumerate(zip(self.requirements, self._rules, strict=True)):
+            change: dict[str, object] = {"requirement": requirement.text}
+            if rule.decision is not None:
+                evidence = f"{results[place].evidence}; {rule.text}"
+                change |= {"standing": rule.decision, "evidence": evidence}
+            final[place] = results[place].model_copy(update=change)
         return final
 
-    def saved_text(self, most: int) -> str:
-        """How many runs all repetitions would have been, and how many were enough."""
-        total = most * len(self._names)
-        return f"{self.runs:,} of {total:,} runs were enough; {total - self.runs:,} were saved"
+    def notes(self) -> list[str]:
+        """How many runs were saved, and what could not be decided before all repetitions ran."""
+        total = self.most * len(self._subjects)
+        saved = f"{self.runs:,} of {total:,} runs were enough; {total - self.runs:,} were saved"
+        notes = [f"{self.rounds:,} of at most {self.most:,} repetitions: {saved}"]
+        for requirement, rule in zip(self.requirements, self._rules, strict=True):
+            if rule.decision is None and rule.open_because:
+                notes.append(f"{requirement.text} stayed open for all repetitions: {rule.open_because}")
+        return notes

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..evaluators.results import RunOutput
-from ..project.entities import RunSummary
+from ..evaluators.results import Outcome, RunOutput
+from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement
 from ..storage.contract import Records, RunGroup
 from .intervals import mean_interval, percentile_interval
@@ -15,11 +15,27 @@ from .paired import compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
 from .spending import add_spending
 from .statistics import as_failure, group_of
-from .subjects import SubjectRuns, by_subject, pairs_of
+from .subjects import SubjectRuns, pairs_of
 
 # What every run has, beside the metrics of its evaluators.
-_OF_RUNS = {"latencyMs": "latency_ms", "totalTokens": "total_tokens", "turns": "turn_count"}
+OF_RUNS = {"latencyMs": "latency_ms", "totalTokens": "total_tokens", "turns": "turn_count"}
 _Values = dict[Hashable, list[float]]
+
+
+def metrics_of(run: RunSummary, output: RunOutput | None) -> dict[str, float]:
+    """What was measured of a run, by name."""
+    own = {name: value for name, field in OF_RUNS.items() if (value := getattr(run, field)) is not None}
+    return {**(output.get("metrics", {}) if output else {}), **own}
+
+
+def criteria_of(output: RunOutput | None) -> Mapping[str, float]:
+    return output.get("criterionScores", {}) if output else {}
+
+
+def outcome_of(run: RunSummary, *, agent_errors_fail: bool) -> Outcome | None:
+    """What a run came to; with ``agent_errors_fail`` the agent's errors are failures."""
+    group = group_of(run)
+    return as_failure(group).outcome if agent_errors_fail else group.outcome
 
 
 def by_key(group: RunGroup) -> Hashable:
@@ -27,16 +43,33 @@ def by_key(group: RunGroup) -> Hashable:
     return group.subject.key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Baseline:
     """The runs of another execution, by subject."""
 
     name: str
-    subjects: dict[Hashable, SubjectRuns]
+    agent_errors_fail: bool = False
+    subjects: dict[Hashable, SubjectRuns] = field(default_factory=dict[Hashable, SubjectRuns])
+    _rounds: dict[Hashable, dict[int, Outcome | None]] = field(
+        default_factory=dict[Hashable, "dict[int, Outcome | None]"]
+    )
 
     @classmethod
-    def of(cls, name: str, groups: Iterable[RunGroup]) -> Baseline:
-        return cls(name, by_subject(groups, by_key))
+    def of(cls, name: str, runs: Iterable[RunSummary]) -> Baseline:
+        baseline = cls(name)
+        for run in runs:
+            baseline.add(run)
+        return baseline
+
+    def add(self, run: RunSummary) -> None:
+        subject, outcome = Subject.of(run), outcome_of(run, agent_errors_fail=self.agent_errors_fail)
+        self.subjects.setdefault(subject.key, SubjectRuns(subject=subject)).add(outcome)
+        if outcome != "unasserted":
+            self._rounds.setdefault(subject.key, {})[run.repetition] = outcome
+
+    def outcomes(self, key: Hashable) -> list[Outcome | None]:
+        """What an asserted subject came to, repetition by repetition."""
+        return [outcome for _, outcome in sorted(self._rounds.get(key, {}).items())]
 
 
 @dataclass(slots=True)
@@ -64,7 +97,7 @@ class ExecutionEvidence:
     @property
     def needs_outputs(self) -> bool:
         """Whether a requirement is about more than the summaries of runs hold."""
-        return bool(self._criteria) or any(name not in _OF_RUNS for name in self._metrics)
+        return bool(self._criteria) or any(name not in OF_RUNS for name in self._metrics)
 
     def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
         group = as_failure(group_of(run)) if self.agent_errors_fail else group_of(run)
@@ -73,12 +106,11 @@ class ExecutionEvidence:
         if group.outcome is None:
             self._left[key] += 1
             return
-        measured = output.get("metrics", {}) if output else {}
+        measured = metrics_of(run, output) if self._metrics else {}
         for name, values in self._metrics.items():
-            value = getattr(run, _OF_RUNS[name]) if name in _OF_RUNS else measured.get(name)
-            if value is not None:
-                values[key].append(value)
-        scores = output.get("criterionScores", {}) if output else {}
+            if name in measured:
+                values[key].append(measured[name])
+        scores = criteria_of(output)
         for name, values in self._criteria.items():
             if name in scores:
                 values[key].append(scores[name])
@@ -171,9 +203,10 @@ def _merged(one: RunGroup, other: RunGroup) -> RunGroup:
 _PAGE = 200
 
 
-async def each_run(records: Records, execution_id: str) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
+async def each_run(
+    records: Records, execution_id: str, *, after: str = ""
+) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
     """The runs of an execution in the order they were queued, a page in memory at a time."""
-    after = ""
     while page := await records.runs_with_outputs(execution_id, after=after, limit=_PAGE):
         for one in page:
             yield one

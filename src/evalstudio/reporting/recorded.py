@@ -8,10 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import orjson
+
+from ..scoring.results_file import read_note
 from ..scoring.summary import DatasetSummary, Distribution
-from .intervals import CONFIDENCE, Interval, moments_interval, wilson_interval
+from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
+from .paired import Pair, compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
 
 
@@ -68,9 +73,10 @@ def _interval(interval: Interval) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RecordedEvidence:
-    """A scored dataset as evidence. Records have no scenario or tag, and single values are not kept."""
+    """A scored dataset as evidence. Records have no scenario; single values are in its results file."""
 
     summary: DatasetSummary
+    results: Path | None = None
     noun: str = "records"
 
     def runs(self, scope: Scope) -> ScopedRuns:
@@ -87,11 +93,14 @@ class RecordedEvidence:
         )
 
     def metric(self, name: str, percentile: float | None, scope: Scope, confidence: float) -> Measured | str:
-        if percentile is not None:
-            return "score keeps no single values of a metric: require its mean, without percentile"
+        if percentile is not None and self.results is None:
+            return "a percentile needs single values: write them with --output"
         spread = self.summary.metrics.get(name)
         if spread is None:
             return f'no record has a value of "{name}"'
+        if percentile is not None and self.results is not None:
+            values = [[one["metrics"][name]] for one in _lines(self.results) if name in one["metrics"]]
+            return Measured(percentile_interval(values, percentile, confidence), len(values))
         return Measured(mean_of(spread, confidence, is_score=False), spread.count)
 
     def criterion(self, name: str, scope: Scope, confidence: float) -> Measured | str:
@@ -101,4 +110,40 @@ class RecordedEvidence:
         return Measured(mean_of(spread, confidence), spread.count)
 
     def regression(self, baseline: str, scope: Scope, alpha: float) -> Regression | str:
-        return "results files are compared by: evalstudio compare BASE CANDIDATE"
+        """The comparison with an earlier results file, record by record."""
+        earlier = Path(baseline)
+        if self.results is None:
+            return "noRegression needs the results of single records: write them with --output"
+        if not earlier.is_file():
+            return f'there is no results file "{baseline}"'
+        if earlier.resolve() == self.results.resolve():
+            return f"{baseline} is the file that these results are written to; keep the earlier one apart"
+        notes = [(read_note(path) or {}).get("plan") for path in (earlier, self.results)]
+        if None not in notes and notes[0] != notes[1]:
+            return f"{baseline} was scored by another plan: its records were asked other questions"
+        try:
+            before = _passes(earlier)
+        except (ValueError, KeyError, TypeError) as error:
+            return f"{baseline} holds a line that is no result: {error}"
+        pairs = {
+            record: Pair(before[record], 1, now, 1)
+            for record, now in _passes(self.results).items()
+            if record in before
+        }
+        if not pairs:
+            return f"no record was scored both here and in {baseline}"
+        comparison = compare_rates(list(pairs.values()), alpha)
+        regressed = sorted(record for record, pair in pairs.items() if pair.difference < 0)
+        improved = any(pair.difference > 0 for pair in pairs.values())
+        return Regression(comparison, baseline, regressed, improved)
+
+
+def _lines(results: Path) -> Iterator[dict[str, Any]]:
+    with open(results, "rb") as file:
+        yield from map(orjson.loads, file)
+
+
+def _passes(results: Path) -> dict[str, int]:
+    """Whether each record that passed or failed passed, by its id; the last result of an id counts."""
+    outcomes = {str(one["recordId"]): one["outcome"] for one in _lines(results)}
+    return {record: int(word == "pass") for record, word in outcomes.items() if word in ("pass", "fail")}

@@ -19,7 +19,7 @@ from ..project.requirements import Requirement, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
 from .paired import ALPHA, Comparison
 from .repetitions import mean_pass_hat_k
-from .statistics import Figure
+from .statistics import ExecutionSummary, Figure
 
 Standing = Literal["met", "missed", "undecided"]
 
@@ -32,6 +32,24 @@ class RequirementResult(Figure):
     evidence: str
     regressed: list[str] = Field(default_factory=list[str])
     """The subjects that passed less often than in the baseline, the largest drop first."""
+
+
+EXIT_CODES: dict[Standing, Literal[0, 1, 3]] = {"met": 0, "missed": 1, "undecided": 3}
+"""The exit code of a command that ends with this."""
+
+
+class ExecutionConclusion(Figure):
+    """What an execution came to, or has come to so far: the verdict, and what it rests on."""
+
+    standing: Standing
+    exit_code: Literal[0, 1, 3] = Field(
+        description="What `eval run` would end with: 0 met, 1 missed, 3 undecided"
+    )
+    requirements: list[RequirementResult] = Field(
+        description="With the evidence; without any, a failure is a miss and an error leaves it undecided"
+    )
+    summary: ExecutionSummary
+    notes: list[str] = Field(description="What the numbers do not cover, and how many runs were saved")
 
 
 class Scope(NamedTuple):

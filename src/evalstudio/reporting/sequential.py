@@ -1,8 +1,8 @@
 """Deciding while runs come in: tests that stay valid however often one looks, and confidence sequences.
 
-What is decided is the mean over a fixed set of subjects: the pass rate (or the difference of two) averaged
-over these subjects, each with its own unknown rate. A round is one repetition of every one of them. The
-evidence is a wealth that bets on the outcomes of a round:
+What is decided is the mean over a fixed set of subjects: the pass rate, or another value from 0 to 1,
+averaged over these subjects, each with its own unknown mean. A round is one repetition of every one of them.
+The evidence is a wealth that bets on the outcomes of a round:
 
     E(mean) = average over c of the product over runs of (1 - c + c * outcome / mean),  0 < c < 1
 
@@ -21,7 +21,8 @@ looking in the middle of a round would favour the subjects that come first: runs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
@@ -34,31 +35,49 @@ Decision = Literal["met", "missed"]
 # Any weights of c make a valid test; so many equally spaced ones come close to all of them.
 _BETS = tuple((step + 0.5) / 64 for step in range(64))
 _NEAR_ZERO = 1e-9
+# Values are counted in steps of this size, rounded against the evidence, so that looking stays quick.
+_STEPS = 1000
+_LARGEST_RATIO = 1000.0
 
 
-class _MeanSequence:
-    """Outcomes from 0 to 1, counted by value, and what they say of their mean over the subjects.
+class MeanSequence:
+    """Whether the mean of values from 0 to 1 is at least a bound, asked after every round.
 
-    Either side of the bound has half of alpha, so that a decision is taken exactly when the bound leaves the
-    confidence sequence.
+    Each round is one repetition of all subjects; a value that is not known is missing, and counts as the
+    worst for either decision. Either side of the bound has half of alpha, so that a decision is taken exactly
+    when the bound leaves the confidence sequence.
     """
 
-    def __init__(self, bound: float, alpha: float, values: tuple[float, ...]) -> None:
-        if not 0 < alpha < 1:
-            raise ValueError(f"alpha is {alpha}; it must lie between 0 and 1")
+    def __init__(self, bound: float, alpha: float = ALPHA) -> None:
+        if not 0 <= bound <= 1:
+            raise ValueError(f"the bound is {bound}; the mean of values from 0 to 1 lies between them")
         self._bound = bound
-        self._threshold = math.log(2 / alpha)
-        self._values = values
-        self._counts = [0] * len(values)
-        self._missing = 0
+        self._threshold = _threshold(alpha)
+        self._up: Counter[float] = Counter()
+        """The values, and below what they leave of 1; what is missing is 0 in both."""
+        self._down: Counter[float] = Counter()
+        self._total = 0.0
+        self._number = 0
         self._decision: Decision | None = None
         self.rounds = 0
 
-    def _add(self, counts: Sequence[int], missing: int) -> None:
-        if min(*counts, missing) < 0:
-            raise ValueError(f"a round cannot hold {min(*counts, missing)} runs")
-        self._counts = [before + more for before, more in zip(self._counts, counts, strict=True)]
-        self._missing += missing
+    def add_round(self, values: Iterable[float], missing: int = 0) -> None:
+        """Add one repetition of all subjects."""
+        self._add(Counter(values), missing)
+
+    def _add(self, counts: Mapping[float, int], missing: int) -> None:
+        least = min(missing, *counts.values()) if counts else missing
+        if least < 0:
+            raise ValueError(f"a round cannot hold {least} runs")
+        for value, number in counts.items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"a value is {value}; it must lie between 0 and 1")
+            self._up[_rounded_down(value)] += number
+            self._down[_rounded_down(1 - value)] += number
+            self._total += value * number
+            self._number += number
+        self._up[0.0] += missing
+        self._down[0.0] += missing
         self.rounds += 1
         self._decision = self._decision or self._decided()
 
@@ -67,59 +86,41 @@ class _MeanSequence:
         """`met` or `missed` once that is shown, and then for good; None while it is open."""
         return self._decision
 
-    def _decided(self) -> Decision | None:
-        if self._bound <= 0 or self._evidence_above(self._bound) >= self._threshold:
-            return "met"
-        return "missed" if self._evidence_below(self._bound) >= self._threshold else None
-
-    def _evidence_above(self, mean: float) -> float:
-        """The log of the evidence that the mean is above this one; a missing outcome counts as the lowest."""
-        outcomes = list(zip(self._values, self._counts, strict=True))
-        return _log_wealth([*outcomes, (0.0, self._missing)], mean)
-
-    def _evidence_below(self, mean: float) -> float:
-        """The same for below: the mirror image, with a missing outcome counted as the highest."""
-        outcomes = [(1 - value, number) for value, number in zip(self._values, self._counts, strict=True)]
-        return _log_wealth([*outcomes, (0.0, self._missing)], 1 - mean)
-
-    def _unrefuted(self) -> tuple[float, float]:
-        """The means that are not refuted: an interval, because each evidence is monotone in the mean."""
+    @property
+    def interval(self) -> Interval:
+        """The mean so far and its confidence sequence, which never misses with confidence 1 - alpha."""
         low = self._end(self._evidence_above)
         high = 1 - self._end(lambda distance: self._evidence_below(1 - distance))
-        return low, high
+        return Interval(self._total / self._number if self._number else None, low, high)
+
+    def is_above(self, mean: float) -> bool:
+        """Whether the mean is shown to be above this one: whether the confidence sequence is."""
+        return self._evidence_above(mean) >= self._threshold
+
+    def is_below(self, mean: float) -> bool:
+        return self._evidence_below(mean) >= self._threshold
+
+    def _decided(self) -> Decision | None:
+        if self._bound <= 0 or self.is_above(self._bound):
+            return "met"
+        return "missed" if self.is_below(self._bound) else None
+
+    def _evidence_above(self, mean: float) -> float:
+        """The log of the evidence that the mean is above this one."""
+        return _log_wealth(self._up, mean) if mean < 1 else -math.inf
+
+    def _evidence_below(self, mean: float) -> float:
+        """The same for below: the mirror image."""
+        return _log_wealth(self._down, 1 - mean) if mean > 0 else -math.inf
 
     def _end(self, evidence: Callable[[float], float]) -> float:
-        """Where falling evidence passes its threshold; 0 where there is not enough anywhere."""
+        """Where evidence, which falls with the mean, passes its threshold; 0 if there is too little."""
         if evidence(_NEAR_ZERO) < self._threshold:
             return 0.0
         return root(lambda mean: self._threshold - evidence(mean), _NEAR_ZERO, 1.0)
 
-    def _mean(self) -> float | None:
-        number = sum(self._counts)
-        total = math.fsum(value * times for value, times in zip(self._values, self._counts, strict=True))
-        return total / number if number else None
 
-
-def _log_wealth(outcomes: Sequence[tuple[float, int]], mean: float) -> float:
-    """The log of the average wealth over all bets; an outcome above 0 refutes a mean of 0."""
-    if mean >= 1:
-        return -math.inf
-    if mean <= 0:
-        return math.inf if any(value > 0 and number for value, number in outcomes) else -math.inf
-    factors = [(number, _log_factors(value / mean)) for value, number in outcomes if number]
-    logs = [sum(number * logs[bet] for number, logs in factors) for bet in range(len(_BETS))]
-    most = max(logs)
-    return most + math.log(math.fsum(math.exp(one - most) for one in logs) / len(logs))
-
-
-# The bound is asked about after every round with the same few outcomes.
-@lru_cache(maxsize=64)
-def _log_factors(ratio: float) -> tuple[float, ...]:
-    """By how much an outcome changes the wealth of each bet, from its ratio to the mean."""
-    return tuple(math.log1p(bet * (ratio - 1)) for bet in _BETS)
-
-
-class RateSequence(_MeanSequence):
+class RateSequence(MeanSequence):
     """Whether a pass rate is at least a bound, asked after every round.
 
     For one subject a round is one run. For the rate over several, each round is one repetition of all of
@@ -127,56 +128,65 @@ class RateSequence(_MeanSequence):
     subject goes on as long as any rate that it counts for is open.
     """
 
-    def __init__(self, bound: float, alpha: float = ALPHA) -> None:
-        if not 0 <= bound <= 1:
-            raise ValueError(f"the bound is {bound}; a pass rate lies between 0 and 1")
-        super().__init__(bound, alpha, (1.0, 0.0))
-
     def add(self, passed: bool) -> None:
         """Add a round of one run."""
-        self.add_round(int(passed), int(not passed))
+        self.add_counts(int(passed), int(not passed))
 
-    def add_round(self, passed: int, failed: int, missing: int = 0) -> None:
+    def add_counts(self, passed: int, failed: int, missing: int = 0) -> None:
         """Add one repetition of all subjects."""
-        self._add((passed, failed), missing)
-
-    @property
-    def interval(self) -> Interval:
-        """The pass rate so far and its confidence sequence, which never misses with confidence 1 - alpha."""
-        return Interval(self._mean(), *self._unrefuted())
+        self._add({1.0: passed, 0.0: failed}, missing)
 
 
-class PairedSequence(_MeanSequence):
-    """Whether candidate minus base is at least a bound, for two sides that are run in the same rounds.
+class GrowingMean:
+    """Whether the mean of values that are never negative is above a bound.
 
-    A round is one repetition of all subjects on both sides. A bound of 0 asks for no regression, one of
-    -0.05 for none of more than five points.
+    Without a largest value that is all that can be shown at any time: however many small ones came, a rare
+    huge one may be outstanding.
     """
 
-    def __init__(self, bound: float = 0.0, alpha: float = ALPHA) -> None:
-        if not -1 <= bound <= 1:
-            raise ValueError(f"the bound is {bound}; a difference of pass rates lies between -1 and 1")
-        super().__init__((bound + 1) / 2, alpha, (1.0, 0.5, 0.0))
+    def __init__(self, bound: float, alpha: float = ALPHA) -> None:
+        if not bound > 0:
+            raise ValueError(f"the bound is {bound}; it must be above 0")
+        self._bound = bound
+        self._threshold = _threshold(alpha)
+        self._ratios: Counter[float] = Counter()
+        self.above = False
+        self.rounds = 0
 
-    def add_round(self, better: int, same: int, worse: int, missing: int = 0) -> None:
-        """Add a repetition: how many subjects only the candidate passed, were alike, only the base passed."""
-        self._add((better, same, worse), missing)
+    def add_round(self, values: Iterable[float], missing: int = 0) -> None:
+        """Add one repetition of all subjects; what is missing counts as 0."""
+        for value in values:
+            if value < 0:
+                raise ValueError(f"a value is {value}; it must not be negative")
+            self._ratios[_rounded_down(min(value / self._bound, _LARGEST_RATIO))] += 1
+        self._ratios[0.0] += missing
+        self.rounds += 1
+        self.above = self.above or _log_wealth(self._ratios, 1.0) >= self._threshold
 
-    @property
-    def interval(self) -> Interval:
-        """The difference so far and its confidence sequence."""
-        mean = self._mean()
-        low, high = self._unrefuted()
-        return Interval(None if mean is None else 2 * mean - 1, 2 * low - 1, 2 * high - 1)
+
+def _threshold(alpha: float) -> float:
+    """The log of the evidence that decides, with half of alpha on either side."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha}; it must lie between 0 and 1")
+    return math.log(2 / alpha)
 
 
-def sequence_difference(candidate: RateSequence, base: RateSequence) -> Interval:
-    """Candidate minus base for a base that was run before and is not repeated, from a sequence of either.
+def _rounded_down(value: float) -> float:
+    return math.floor(value * _STEPS) / _STEPS
 
-    Valid at any time; its error is at most the sum of both alphas, so give each half.
-    """
-    ours, theirs = candidate.interval, base.interval
-    estimate = None
-    if ours.estimate is not None and theirs.estimate is not None:
-        estimate = ours.estimate - theirs.estimate
-    return Interval(estimate, ours.low - theirs.high, ours.high - theirs.low)
+
+def _log_wealth(counts: Mapping[float, int], mean: float) -> float:
+    """The log of the average wealth over all bets; an outcome above 0 refutes a mean of 0."""
+    if mean <= 0:
+        return math.inf if any(value > 0 and number for value, number in counts.items()) else -math.inf
+    factors = [(number, _log_factors(value / mean)) for value, number in counts.items() if number]
+    logs = [sum(number * logs[bet] for number, logs in factors) for bet in range(len(_BETS))]
+    most = max(logs)
+    return most + math.log(math.fsum(math.exp(one - most) for one in logs) / len(logs))
+
+
+# The bound is asked about after every round with the same outcomes.
+@lru_cache(maxsize=4 * _STEPS)
+def _log_factors(ratio: float) -> tuple[float, ...]:
+    """By how much an outcome changes the wealth of each bet, from its ratio to the mean."""
+    return tuple(math.log1p(bet * (ratio - 1)) for bet in _BETS)

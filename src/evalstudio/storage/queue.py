@@ -102,6 +102,7 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
         "rescored_from": execution.rescored_from,
         "requirements": [_document(one) for one in execution.requirements],
         "budget": _document(execution.budget) if execution.budget else None,
+        "until_decided": execution.until_decided,
     }
 
 

@@ -34,7 +34,7 @@ _SAME_IN_RUNS = [column.name for column in RUN_COLUMNS if column.name in RunSumm
 
 _SAME_IN_EXECUTIONS = (
     *("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed"),
-    *("source", "rescored_from"),
+    *("source", "rescored_from", "until_decided"),
 )
 
 

@@ -33,6 +33,10 @@ async def compare(
     base_connector: Annotated[Word | None, Query(alias="baseConnector")] = None,
     candidate_connector: Annotated[Word | None, Query(alias="candidateConnector")] = None,
     alpha: Annotated[float, Query(gt=0, le=0.5, description="How often no change may be called one")] = 0.05,
+    min_effect: Annotated[
+        float,
+        Query(alias="minEffect", ge=0, le=1, description="The smallest drop of the pass rate that counts"),
+    ] = 0.0,
 ) -> ComparisonResult:
     """Whether the candidate is better or worse than the base, and how sure that is."""
     connectors = None
@@ -41,7 +45,7 @@ async def compare(
     elif base_connector is not None or candidate_connector is not None:
         missing = "candidateConnector" if candidate_connector is None else "baseConnector"
         raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
-    request = ComparisonRequest(base, candidate, eval_id, connectors, alpha)
+    request = ComparisonRequest(base, candidate, eval_id, connectors, alpha, min_effect)
     return await compare_named(studio.store, request)
 
 

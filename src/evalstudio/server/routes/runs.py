@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import TypeAdapter
@@ -11,10 +11,12 @@ from pydantic import TypeAdapter
 from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import Outcome, RunOutput
+from ...execution.conclusion import conclude
 from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
 from ...execution.rescoring import NotRescorable, rescore
 from ...project.entities import Connector, Execution, ExecutionSource, ExecutionStatus, Run, RunStatus
 from ...project.secrets import masked
+from ...reporting.requirements import ExecutionConclusion
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
@@ -85,13 +87,33 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         request = replace(request, connectors=chosen)
     if body.last_failed:
         request = await only_failed(studio.store, request)
-    return replace(request, trigger=body.trigger, labels=body.labels)
+    return replace(
+        request,
+        trigger=body.trigger,
+        labels=body.labels,
+        requirements=[*request.requirements, *body.requirements],
+        budget=body.budget or request.budget,
+    )
 
 
 @executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))
 async def get_execution(studio: StudioDep, id: Identity) -> Execution:  # noqa: A002
     """One execution with its counts."""
     return await studio.store.execution(id)
+
+
+@executions_router.get("/{id}/conclusion", operation_id="getExecutionConclusion", responses=refusals(404))
+async def get_conclusion(
+    studio: StudioDep,
+    id: Identity,  # noqa: A002
+    agent_errors: Annotated[
+        Literal["error", "fail"], Query(alias="agentErrors", description="What an agent's errors count as")
+    ] = "error",
+) -> ExecutionConclusion:
+    """Whether an execution reached what is required, so far or in the end, with the evidence."""
+    execution = await studio.store.execution(id)
+    done = await conclude(studio.store, execution, agent_errors_fail=agent_errors == "fail")
+    return done.result
 
 
 @executions_router.delete(

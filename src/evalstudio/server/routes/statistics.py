@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, flakiest, rates_of, summarize
 from ...storage.contract import Filters, GroupedBy, Tally
@@ -18,6 +18,16 @@ from .runs import RunFilters
 
 router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
 
+WholeQuery = Annotated[bool, Query(description="Only live executions that are not partial or replayed")]
+
+
+def whole_runs(filters: RunFilters, whole: WholeQuery = True) -> Filters:
+    """Runs of whole executions, unless others are asked for or one execution is named."""
+    return replace(filters, whole=whole and filters.execution_id is None)
+
+
+WholeRuns = Annotated[Filters, Depends(whole_runs)]
+
 
 @router.get("/executions", operation_id="getExecutionStats")
 async def executions(
@@ -25,7 +35,7 @@ async def executions(
     period: PeriodDep,
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    whole: Annotated[bool, Query(description="Only live executions that are not partial or replayed")] = True,
+    whole: WholeQuery = True,
 ) -> list[ExecutionFigures]:
     """The newest executions in figures: pass rates with intervals, latency, score, tokens.
 
@@ -58,7 +68,7 @@ async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary
 
 @router.get("/flaky", operation_id="getFlakiest")
 async def flaky(
-    studio: StudioDep, filters: RunFilters, limit: Annotated[int, Query(ge=1, le=200)] = 5
+    studio: StudioDep, filters: WholeRuns, limit: Annotated[int, Query(ge=1, le=200)] = 5
 ) -> list[FlakyHistory]:
     """The subjects whose repetitions disagreed in the largest share of their executions."""
     return flakiest(await studio.store.run_groups(filters), limit)
@@ -69,9 +79,10 @@ async def scenario_matrix(
     studio: StudioDep,
     eval_id: Annotated[Identity, Query(alias="evalId")],
     limit: Annotated[int, Query(ge=1, le=50)] = 10,
+    whole: WholeQuery = True,
 ) -> Matrix:
     """The scenarios of an eval across its newest executions."""
-    page = await studio.store.executions(Filters(eval_id=eval_id), limit=limit)
+    page = await studio.store.executions(Filters(eval_id=eval_id, whole=whole), limit=limit)
     rows: dict[str | None, MatrixRow] = {}
     for execution in page.items:
         # One tally per execution, each answered by an index.
@@ -87,7 +98,7 @@ async def scenario_matrix(
 async def grouped(
     studio: StudioDep,
     by: GroupedBy,
-    filters: RunFilters,
+    filters: WholeRuns,
     slowest: Annotated[
         int | None, Query(ge=1, le=200, description="Only this many, the slowest on average first")
     ] = None,

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import RunOutput, Verdict
 from ...project.entities import Connector, Counts, Execution, ExecutionSource, Moment, RunSummary
+from ...project.requirements import Budget, Requirement
 from ...reporting.statistics import Rate
 from .base import Identity, Shape, Text
 
@@ -30,6 +31,10 @@ class StartExecution(Shape):
     last_failed: bool = Field(
         default=False, description="Only what did not pass in the last execution of the eval"
     )
+    requirements: list[Requirement] = Field(
+        default_factory=list[Requirement], max_length=100, description="Beside the eval's own"
+    )
+    budget: Budget | None = Field(default=None, description="Instead of the eval's own")
     trigger: Annotated[str, StringConstraints(max_length=100)] = "api"
     labels: Labels = Field(
         default_factory=dict[str, Any],
