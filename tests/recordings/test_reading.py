@@ -149,3 +149,9 @@ def test_what_is_not_there_or_empty_is_an_error(tmp_path: Path) -> None:
         assert problems(read_conversations(tmp_path / "blank")) == [
             f"{tmp_path}/blank: holds no conversation"
         ]
+
+
+def test_a_list_with_an_item_on_every_line_is_a_list(tmp_path: Path) -> None:
+    items = (json.dumps({"id": name, **CHAT}) for name in "abc")
+    path = written(tmp_path, "[" + ",\n".join(items) + "]")
+    assert ids(read_conversations(path)) == ["a", "b", "c"]

@@ -80,7 +80,7 @@ def read_documents(file: BufferedReader, origin: str) -> Iterator[Document | Unr
 
 def _is_line(first: bytes, second: bytes) -> bool:
     """Whether every line is a document: the first one is whole, or broken and the next one begins anew."""
-    if second.startswith(b"{") and first.rstrip(_BLANK) not in (b"[", b"{"):
+    if second.startswith(b"{") and not first.lstrip(_BLANK).startswith(b"[") and first.rstrip(_BLANK) != b"{":
         return True
     if first.lstrip(_BLANK).startswith(b"[") and not second.strip(_BLANK):
         return False
