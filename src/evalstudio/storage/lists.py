@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Select, Table, Text, case, func, literal, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
@@ -34,6 +32,7 @@ from .contract import (
     read_cursor,
 )
 from .errors import NotFound
+from .labels import labelled
 from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
 from .schema import BAD, COUNTED, USED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
@@ -158,36 +157,6 @@ WHOLE = (
     executions.c.replayed.is_(False),
     executions.c.source == literal("live", literal_execute=True),
 )
-
-
-class _LabelText(FunctionElement[str]):
-    """The value of a label as text, whatever characters its key has."""
-
-    inherit_cache = True
-    type = Text()
-
-
-@compiles(_LabelText, "sqlite")
-def _label_in_sqlite(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
-    document, key = (compiler.process(part, **more) for part in element.clauses)
-    text = "CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(value AS TEXT) END"
-    readable = f"CASE WHEN json_valid({document}) THEN {document} ELSE '{{}}' END"
-    return f"(SELECT {text} FROM json_each({readable}) WHERE key = {key})"
-
-
-@compiles(_LabelText, "postgresql")
-def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
-    document, key = (compiler.process(part, **more) for part in element.clauses)
-    # PostgreSQL cannot take such a character out of JSON; a label that has one must not break the others.
-    readable = f"position('\\u0000' in {document}) = 0"
-    return f"CASE WHEN {readable} THEN CAST({document} AS json) ->> CAST({key} AS text) END"
-
-
-def labelled(label: str) -> ColumnElement[bool]:
-    """Executions with this ``key=value`` among their labels, or with any value of this ``key``."""
-    key, given, value = label.partition("=")
-    text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Plain())))
-    return text == literal(value, Plain()) if given else text.is_not(None)
 
 
 def list_executions(
