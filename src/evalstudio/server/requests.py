@@ -18,7 +18,9 @@ from .policy import ServerPolicy
 from .security import AccessControl
 
 if TYPE_CHECKING:
+    from ..execution.intake import IntakeTask
     from ..execution.processor import ProcessorTask
+    from ..execution.receiving import Receiver
     from ..execution.workspace import Workspace
     from ..storage.store import SqlStore
     from .events import EventHub
@@ -32,6 +34,8 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: ProcessorTask
+    intake: IntakeTask | None = None
+    receiver: Receiver | None = None
 
     @property
     def store(self) -> SqlStore:
