@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Integer, Table, bindparam, case, delete, insert, select, update
+from sqlalchemy import Integer, Table, and_, bindparam, case, delete, insert, select, update
 
 from ..project.entities import new_id
 from .rows import AnyRow
-from .schema import conversations, short_key, spans, traces
+from .schema import COMPLETE, OPEN, TAKEN, conversations, short_key, spans, traces
 from .transaction import DATABASE_CLOCK, Transaction, now_ms
 
 Status = Literal["open", "complete"]
@@ -72,6 +72,14 @@ def add_spans(unit: Transaction, batch: Sequence[NewSpan], limits: ConversationL
         return AddedSpans(0, len(batch), 0)
     names = _names_of_traces(fresh)
     homes = _homes(unit, fresh, names)
+    if unit.is_postgres:
+        # Another server may be storing the same spans: one at a time for each conversation.
+        ids = sorted({home.id for home in homes.values()})
+        unit.connection.execute(
+            select(_table.id).where(_table.id.in_(ids)).order_by(_table.id).with_for_update()
+        )
+        known = _known(unit, spans, unique)
+        fresh = [span for span in fresh if span.id not in known]
     rows: list[dict[str, Any]] = []
     changes: dict[str, dict[str, Any]] = {}
     refused = 0
@@ -268,10 +276,8 @@ def claim_conversations(
     """Complete conversations that nobody takes care of; those that have been quiet for long are completed."""
     moment = _moment(unit)
     free = _table.lease_until.is_(None) | (_table.lease_until <= moment)
-    quiet = (_table.status == "open") & (_table.last <= now_ms() - quiet_ms)
-    waiting = (_table.status == "complete") & (_table.handed < _table.revision)
     claimed: list[ClaimedConversation] = []
-    for which in (quiet, waiting):
+    for which in (and_(OPEN, _table.last <= now_ms() - quiet_ms), COMPLETE):
         left = limit - len(claimed)
         query = select(_table.id).where(which, free).order_by(_table.last).limit(left)
         ids = unit.connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -297,7 +303,7 @@ def _moment(unit: Transaction) -> int:
 
 def holders(unit: Transaction) -> list[str]:
     """Who takes care of a conversation at the moment."""
-    held = select(_table.worker_id).where(_table.worker_id.is_not(None)).distinct()
+    held = select(_table.worker_id).where(TAKEN).distinct()
     return [worker for worker in unit.connection.execute(held).scalars() if worker]
 
 
