@@ -1,0 +1,78 @@
+"""A run as this product gives it out: ``evalstudio run show ID --json``, and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..base.paths import fields_of, items_of
+from ..base.problems import problems_of
+from ..evaluators.results import Turn
+from ..messages import Message, read_messages
+from .conversation import RecordedConversation
+from .parts import Fields, UnreadableConversation, list_under, text_under
+from .times import time_in
+
+_OF_A_TURN = ("turn", "latencyMs", "tokensUsage", "usageMissing", "firstTokenMs", "metadata", "redacted")
+
+
+def is_own_run(fields: Fields) -> bool:
+    """A run has its messages in one list, and turns that say how many of them are their own."""
+    turns = items_of(fields.get("turns"))
+    return bool(turns) and "messages" in fields and all("messageCount" in fields_of(turn) for turn in turns)
+
+
+def read_own_run(fields: Fields) -> RecordedConversation:
+    """The turns as the live run had them; what was found about them is left behind."""
+    seeds, turns = _turns(list_under(fields, "turns"), read_messages(list_under(fields, "messages")))
+    case = fields_of(fields.get("case"))
+    names = (text_under(fields, "scenarioName"), text_under(fields, "caseName"))
+    conversation = RecordedConversation(
+        id=text_under(fields, "id") or "",
+        turns=turns,
+        seeds=seeds,
+        ground_truth=case.get("groundTruth"),
+        task_id=" / ".join(name for name in names if name) or None,
+        trial=fields.get("repetition") if isinstance(fields.get("repetition"), int) else None,
+        agent=text_under(fields, "connectorName"),
+        started=time_in(fields, "startedAt"),
+        error=text_under(fields, "error"),
+    )
+    kept = ("executionId", "scenarioName", "personaName", "caseName", "threadId")
+    conversation.metadata = {name: fields[name] for name in kept if fields.get(name) is not None}
+    return conversation
+
+
+def _turns(stored: Sequence[Any], messages: list[Message]) -> tuple[list[Message], list[Turn]]:
+    counts = [_count(fields_of(turn).get("messageCount")) for turn in stored]
+    if sum(counts) != len(messages):
+        told = f"its turns count {sum(counts)} messages and there are {len(messages)}"
+        raise UnreadableConversation(f"is no whole run: {told}")
+    seeds, turns, start = list[Message](), list[Turn](), 0
+    for one, count in zip(stored, counts, strict=True):
+        turn = _turn(fields_of(one), messages[start : start + count])
+        start += count
+        if turn.number > 0:
+            turns.append(turn)
+        else:
+            seeds += turn.all_messages
+    if not turns:
+        raise UnreadableConversation("has no turn: the run ended before the agent was asked")
+    return seeds, turns
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _turn(stored: Fields, messages: list[Message]) -> Turn:
+    try:
+        turn = Turn.model_validate({name: stored[name] for name in _OF_A_TURN if name in stored})
+    except ValidationError as error:
+        raise UnreadableConversation(f"a turn cannot be read: {problems_of(error)[0]}") from None
+    if turn.number > 0 and messages and messages[0].role == "user":
+        turn.user_message, *messages = messages
+    turn.messages = messages
+    return turn
