@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.intake import any_value, chat_span, request_of
 
 from evalstudio.recordings.otlp import conversations_of
+from evalstudio.recordings.reading import Unreadable, read_conversations
 from evalstudio.recordings.spans import BadPayload, read_json
 
 
@@ -177,3 +179,15 @@ def test_ids_are_hexadecimal_or_base64() -> None:
     assert (one.trace_id, one.span_id) == (two.trace_id, two.span_id)
     with pytest.raises(BadPayload, match="hexadecimal digits or base64"):
         read_json(request_of(span | {"traceId": "0" * 32}), "traces")
+
+
+def test_a_file_of_requests_is_read_as_conversations(tmp_path: Path) -> None:
+    first = chat_span(1, 1, said=[("user", "One")], answer="1")
+    second = chat_span(2, 2, said=[("user", "One"), ("assistant", "1"), ("user", "Two")], answer="2")
+    path = tmp_path / "traces.jsonl"
+    lines = [json.dumps(request_of(second)), json.dumps(request_of(first)), '{"resourceSpans": 3}']
+    path.write_text("\n".join(lines))
+    bad, one = read_conversations(path)
+    assert isinstance(bad, Unreadable)
+    assert bad.line == 3
+    assert shown(one) == [["One", "assistant: 1"], ["Two", "assistant: 2"]]
