@@ -25,7 +25,7 @@ def batch(number: int) -> bytes:
             one + 1,
             conversation=f"conv-{number * 50 + one // 10}",
             said=[("user", f"Question {number}-{one}: " + f"{number * one:x} words of it " * 90)],
-            answer=f"Answer {one}. " + "It is so. " * 150,
+            answer=f"Answer {one}. " + "It is so. " * 240,
         )
         for one in range(_BATCH)
     ]
