@@ -161,7 +161,7 @@ def test_an_error_of_the_whole_is_the_error_and_one_that_was_repeated_is_not() -
         status={"code": 2, "message": "Boom\nTraceback (most recent call last)…"},
     )
     assert conversation(failed).error == "Boom"
-    first = chat_span(1, 1) | {"status": {"code": "STATUS_CODE_ERROR", "message": "timeout"}}
+    first: dict[str, Any] = chat_span(1, 1) | {"status": {"code": "STATUS_CODE_ERROR", "message": "timeout"}}
     first["attributes"] = [one for one in first["attributes"] if one["key"] != "gen_ai.output.messages"]
     again = chat_span(1, 2)
     one = conversation(first, again)
