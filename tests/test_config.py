@@ -93,7 +93,7 @@ def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"plugin": []}, ["plugin: unknown key; did you mean plugins?"]),
+        ({"plugin": []}, ["plugin: unknown key; did you mean plugins or production?"]),
         ({"zzz": []}, ["zzz: unknown key; known are $schema, version, name, plugins"]),
         ({"llmSettings": {"provider": "x", "key": "k"}}, ["llmSettings.key: unknown key", "apiKey"]),
         (
@@ -133,7 +133,7 @@ def test_several_problems_are_told_at_once(tmp_path: Path) -> None:
         f"  {path}:4: storage.pth: unknown key; did you mean path?",
         f"  {path}:5: x: unknown key; known are $schema, version, name, plugins, evaluators, llmSettings, "
         "storage, maxConcurrency, maxPerConnector, pythonModules, allowedHosts, allowedAddresses, "
-        "allowedVariables, trustedProxies, limits, defaults",
+        "allowedVariables, trustedProxies, limits, defaults, production",
     ]
 
 

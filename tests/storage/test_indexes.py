@@ -17,6 +17,7 @@ from evalstudio.project.config import StorageSettings
 from evalstudio.storage import schema
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.opening import DEFAULT_PATH, open_store
+from evalstudio.storage.production import ConversationLimits, NewSpan
 from evalstudio.storage.store import SqlStore
 
 Statement = tuple[str, Any]
@@ -45,6 +46,12 @@ async def use_everything(store: SqlStore) -> None:
     await store.evaluations(Filters(session_id="s"))
     await store.delete_execution(execution.id)
     await store.prune(timedelta(days=1))
+    await store.add_spans([NewSpan(b"1" * 24, b"1" * 16, None, b"", 0)], ConversationLimits(9, 9))
+    await store.claim_conversations("w", 0, 5, 1000)
+    await store.conversation_holders()
+    await store.bodies_of("c")
+    await store.continue_conversation("c", "head")
+    await store.prune_conversations(timedelta(seconds=-5))
 
 
 @pytest.fixture

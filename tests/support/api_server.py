@@ -164,6 +164,7 @@ class ServerProcess:
     ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.folder = config.parent
         self._log = config.parent / "server.log"
         command = [
             sys.executable,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from ..base.concurrency import blocking
+from ..base.functions import FUNCTION_NAME, import_function
 from ..configs import TYPE_NAME
 from .connection import CallLimits
 from .contract import ConnectorContext, ConnectorDefinition, ConnectorError, ProjectScope, define_connector
@@ -22,7 +20,7 @@ class PythonConfig(CallLimits):
     """Which function answers."""
 
     function: str = Field(
-        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
+        pattern=FUNCTION_NAME,
         description="module:name, sync or async, called with the messages or with a ConnectorContext",
     )
 
@@ -41,7 +39,7 @@ async def python_agent(ctx: ConnectorContext[PythonConfig]) -> Any:
 
 
 async def _find(reference: str, project: ProjectScope | None) -> Callable[..., Any]:
-    module, _, name = reference.partition(":")
+    module = reference.partition(":")[0]
     listed = project.python_modules if project else ()
     if project is None or module not in listed:
         raise ConnectorError(
@@ -49,27 +47,10 @@ async def _find(reference: str, project: ProjectScope | None) -> Callable[..., A
             f"config file are called (listed: {', '.join(listed) or 'none'})"
         )
     # Importing may take seconds; the other runs go on meanwhile.
-    function = await blocking.run(lambda: _import(module, name, project.folder))
+    function = await blocking.run(lambda: import_function(reference, project.folder, ConnectorError))
     home = getattr(function, "__module__", None) or type(function).__module__
     if home not in listed:
         raise ConnectorError(f'"{reference}" comes from the module "{home}", which is not listed')
-    return function
-
-
-def _import(module: str, name: str, folder: Path) -> Callable[..., Any]:
-    place = str(folder)
-    if place not in sys.path:
-        # Last, so that the project's files shadow no installed module.
-        sys.path.append(place)
-    try:
-        loaded = importlib.import_module(module)
-    except Exception as error:
-        raise ConnectorError(
-            f'the module "{module}" cannot be imported: {type(error).__name__}: {error}'
-        ) from error
-    function: Any = getattr(loaded, name, None)
-    if not callable(function):
-        raise ConnectorError(f'the module "{module}" has no function "{name}"')
     return function
 
 

@@ -86,6 +86,7 @@ _NOT_SAID = frozenset(
         "search_result",
     }
 )
+_WRITTEN_AS_CONTENT = frozenset({"text", "reasoning", "thinking"})
 _LOOKS_LIKE_CALL = re.compile(r"(?i)(?:tool|function)_?(?:call|use|invocation|request)s?\Z")
 
 
@@ -327,9 +328,12 @@ def _block(fields: Fields, kind: str) -> Fields:
         return {**fields, "type": "thinking"}
     if fields.get("type", "") is None:
         fields = {key: item for key, item in fields.items() if key != "type"}
-    text = fields.get("text")
+    text, content = fields.get("text"), fields.get("content")
     if kind == "refusal" and text is None:
         return {**fields, "text": fields.get("refusal")}
+    if text is None and isinstance(content, str) and kind in _WRITTEN_AS_CONTENT:
+        # OpenTelemetry's parts.
+        return {key: item for key, item in fields.items() if key != "content"} | {"text": content}
     if isinstance(text, dict) and isinstance(cast(Fields, text).get("value"), str):
         return {**fields, "text": text["value"]}
     return fields

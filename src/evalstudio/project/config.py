@@ -16,6 +16,7 @@ from ..base.trust import check_trusted
 from ..configs import StrictConfig
 from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
+from .production import ProductionSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
@@ -100,6 +101,7 @@ class ProjectConfig(StrictConfig):
         default=DEFAULT_LIMITS, description="How much evaluators look at, and how long they may take"
     )
     defaults: Defaults = Defaults()
+    production: ProductionSettings = ProductionSettings()
 
     @property
     def all_plugins(self) -> list[str]:
@@ -119,13 +121,16 @@ def find_config(start: Path | str = ".") -> Path | None:
     return None
 
 
+_NOT_SHARED = frozenset({"storage", "production"})
+
+
 def shared_variables(path: Path | str) -> frozenset[str]:
     """The environment variables that definitions from elsewhere may refer to.
 
-    They are those the config file allows and those it refers to itself, except for the database's: what opens
-    the database is for no agent.
+    They are those the config file allows and those it refers to itself, except for the database's and the
+    intake's: what opens them is for no agent.
     """
-    data = {key: item for key, item in read_mapping(Path(path)).data.items() if key != "storage"}
+    data = {key: item for key, item in read_mapping(Path(path)).data.items() if key not in _NOT_SHARED}
     used = {name for _, text in texts_in(data) for name in names_in(text)}
     return frozenset(used | set(read_config(path).allowed_variables))
 

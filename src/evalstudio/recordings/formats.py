@@ -16,6 +16,7 @@ from .documents import Document, Unreadable
 from .exchange import has_messages, read_exchange, request_of, response_of
 from .inspect_logs import is_inspect_log, read_sample, samples_in
 from .langchain import is_run, is_state, parent_of, read_run, read_state, runs_in
+from .otlp_files import collect_spans, is_otlp
 from .own_export import is_own_run, read_own_run
 from .parts import Fields
 from .promptfoo import is_promptfoo, read_result, results_in
@@ -77,6 +78,7 @@ def _is_chat(fields: Fields) -> bool:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
+        Format("otlp", is_otlp, collect=collect_spans),
         Format("evalstudio", is_own_run, read_own_run),
         Format("inspect", is_inspect_log, read_sample, samples_in),
         Format("promptfoo", is_promptfoo, read_result, results_in),

@@ -17,7 +17,18 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .readiness import LoopWatch
-from .routes import comparing, definitions, evaluations, events, reviews, runs, statistics, system
+from .routes import (
+    comparing,
+    conversations,
+    definitions,
+    evaluations,
+    events,
+    reviews,
+    runs,
+    statistics,
+    system,
+)
+from .routes.otlp import OtlpIntake
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -38,6 +49,7 @@ _ROUTERS = (
     comparing.router,
     reviews.router,
     events.router,
+    conversations.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.
 
@@ -75,6 +87,9 @@ def create_app(
     errors.install(app)
     for router in _ROUTERS:
         app.include_router(router, prefix="/api", responses=errors.refusals(*errors.EVERYWHERE))
+    intake = OtlpIntake(studio.receiver if studio else None)
+    for path, answer in (("traces", intake.traces), ("logs", intake.logs), ("metrics", intake.metrics)):
+        app.add_route(f"/v1/{path}", answer, methods=["POST"], include_in_schema=False)
     if web:
         app.add_route("/{path:path}", Site().answer, methods=["GET", "HEAD"], include_in_schema=False)
     app.openapi = lambda: openapi_of(app)
@@ -86,6 +101,8 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     studio: Studio | None = app.state.studio
     if studio is not None:
         studio.processing.start()
+        if studio.intake is not None:
+            studio.intake.start()
     watching = asyncio.create_task(app.state.loop_watch.run())
     try:
         yield
@@ -94,6 +111,8 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
         if studio is not None:
             await studio.background.stop()
             await studio.hub.close()
+            if studio.intake is not None:
+                await studio.intake.stop()
             await studio.processing.stop()
 
 

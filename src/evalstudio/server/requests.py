@@ -19,7 +19,9 @@ from .policy import ServerPolicy
 from .security import AccessControl
 
 if TYPE_CHECKING:
+    from ..execution.intake import IntakeTask
     from ..execution.processor import ProcessorTask
+    from ..execution.receiving import Receiver
     from ..execution.workspace import Workspace
     from ..storage.store import SqlStore
     from .events import EventHub
@@ -34,6 +36,8 @@ class Studio:
     hub: EventHub
     processing: ProcessorTask
     background: BackgroundWork = field(default_factory=BackgroundWork)
+    intake: IntakeTask | None = None
+    receiver: Receiver | None = None
 
     @property
     def store(self) -> SqlStore:

@@ -15,7 +15,9 @@ import uvicorn
 from ..base.addresses import is_local
 from ..base.networks import public_only
 from ..base.signals import stop_on_signals
+from ..execution.intake import IntakeTask
 from ..execution.processor import ProcessorTask
+from ..execution.receiving import Receiver, missing_extra
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
@@ -67,7 +69,11 @@ async def open_studio(
     check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
     async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
         processing = ProcessorTask(workspace, enabled=processor)
-        yield Studio(workspace, policy, EventHub(workspace.store), processing)
+        studio = Studio(workspace, policy, EventHub(workspace.store), processing)
+        if workspace.config.production.enabled:
+            studio.receiver = Receiver(workspace)
+            studio.intake = IntakeTask(workspace)
+        yield studio
 
 
 def _config(config_path: Path | None) -> tuple[ProjectConfig, Path]:
@@ -92,6 +98,8 @@ async def serve(config_path: Path | None, options: ServerOptions, tell: Callable
         server = make_server(studio, options)
         for problem in studio.workspace.plugin_problems.values():
             tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
+        if studio.receiver is not None and (problem := missing_extra()) is not None:
+            tell(f"{problem}\nUntil then only OTLP in JSON is taken.")
         tell(f"EvalStudio is at http://{_browsable(options.host)}:{options.port}  (Ctrl-C stops it)")
         with stop_on_signals(server.ask_to_stop):
             try:

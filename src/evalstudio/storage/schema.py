@@ -19,6 +19,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -86,7 +87,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0009"
+HEAD = "0010"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -296,3 +297,58 @@ ended_sessions = Table(
     Column("id", Plain, primary_key=True),
     moment("expires", nullable=False),
 )
+
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # What the sender calls it, or its trace; the key is what it is found by.
+    Column("name", Plain, nullable=False),
+    Column("key", Id, nullable=False, unique=True),
+    Column("status", Id, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("handed", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("worker_id", Id),
+    moment("lease_until"),
+    Column("problem", Plain),
+    *(Column(name, Integer, nullable=False) for name in ("spans", "late", "refused")),
+    Column("bytes", BigInteger, nullable=False),
+    moment("first", nullable=False),
+    moment("last", nullable=False),
+    moment("started"),
+    Column("turn_count", Integer),
+    Column("total_tokens", BigInteger),
+    Column("agent", Plain),
+    Column("title", Plain),
+    Column("error", Plain),
+    Column("attributes", Json),
+    Column("tail", Id),
+)
+OPEN, COMPLETE = text("status = 'open'"), text("status = 'complete' and handed < revision")
+Index("conversations_open", conversations.c.last, sqlite_where=OPEN, postgresql_where=OPEN)
+Index("conversations_waiting", conversations.c.last, sqlite_where=COMPLETE, postgresql_where=COMPLETE)
+Index("conversations_by_age", conversations.c.last)
+Index("conversations_by_tail", conversations.c.tail)
+TAKEN = text("worker_id is not null")
+Index("conversations_held", conversations.c.worker_id, sqlite_where=TAKEN, postgresql_where=TAKEN)
+
+traces = Table(
+    "traces",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("conversation_id", Id, nullable=False),
+)
+Index("traces_by_conversation", traces.c.conversation_id)
+
+spans = Table(
+    "spans",
+    metadata,
+    # Trace and span, and of a log event its content.
+    Column("id", LargeBinary, primary_key=True),
+    Column("trace_id", LargeBinary, nullable=False),
+    Column("conversation_id", Id, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+Index("spans_by_conversation", spans.c.conversation_id)

@@ -12,7 +12,18 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
-from . import attempts, comparing, definitions, lists, model_limits, queue, recording, run_controls
+from . import (
+    attempts,
+    comparing,
+    definitions,
+    lists,
+    model_limits,
+    production,
+    queue,
+    recording,
+    run_controls,
+)
+from . import conversations as production_lists
 from . import ended_sessions as logouts
 from . import evaluations as recorded
 from . import events as event_log
@@ -254,6 +265,23 @@ class SqlStore:
                 return True
             if not await signal.wait(known, max(0.0, deadline - clock())):
                 return False
+
+    add_spans = _writing(production.add_spans)
+    claim_conversations = _writing(production.claim_conversations)
+    conversation_holders = _reading(production.holders)
+    release_conversations = _writing(production.release_held)
+    bodies_of = _reading(production.bodies_of)
+    describe_conversation = _writing(production.describe_conversation)
+    continue_conversation = _writing(production.continue_conversation)
+    hand_over = _writing(production.hand_over)
+    put_off = _writing(production.put_off)
+    conversation = _reading(production_lists.get_conversation)
+    conversations = _reading(production_lists.list_conversations)
+
+    async def prune_conversations(self, keep: timedelta) -> int:
+        """Delete the conversations to which nothing has come for so long; how many."""
+        before = now_ms() - keep // timedelta(milliseconds=1)
+        return await self._in_batches(production.delete_old_conversations, before)
 
     end_session = _writing(logouts.end_session)
     read_ended_sessions = _reading(logouts.read_ended_sessions)

@@ -1,0 +1,371 @@
+"""Conversations from OpenTelemetry's spans.
+
+Every call of a model repeats the history, so nothing is concatenated: a call continues the thread whose
+messages its history begins with, and only what is new is added. What was said beside the main thread, by an
+agent inside a tool or by a classifier before the answer, is not part of the conversation; the tools called
+there are, for a call that nobody sees would satisfy every check that forbids one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ..base.json_text import json_text
+from ..messages import Message, text_of
+from .conversation import ConversationBuilder, RecordedConversation
+from .span_attributes import attributes_of
+from .span_messages import (
+    Exchange,
+    ToolRun,
+    error_of,
+    exchange_of,
+    history_of,
+    key_of,
+    tool_run_of,
+    tools_of,
+)
+from .spans import Span
+from .threads import (
+    Said,
+    Thread,
+    add_result,
+    calls_of,
+    common,
+    continued,
+    hash_of,
+    head_of,
+    insert,
+    insert_all,
+    traces_of_questions,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_REASONS = 3
+_MOST_TRACES = 200
+
+
+@dataclass(slots=True)
+class Assembled:
+    """A conversation, what can be filtered by, and how it is linked with others that have no id.
+
+    ``tail`` stands for all that was said; ``head`` for the history that its first call began with. A
+    conversation whose head is the tail of another one continues it.
+    """
+
+    conversation: RecordedConversation
+    attributes: dict[str, Any]
+    head: str | None = None
+    tail: str | None = None
+
+
+def assemble(
+    spans: Iterable[Span], *, identity: str, origin: str = "", missing: Sequence[str] = ()
+) -> Assembled:
+    """The conversation that these spans tell of; ``missing`` is what is known to have been left out."""
+    return _Assembly(list(spans), identity, origin, list(missing)).result()
+
+
+class _Assembly:
+    def __init__(self, spans: list[Span], identity: str, origin: str, missing: list[str]) -> None:
+        self.identity, self.origin, self.missing = identity, origin, missing
+        self.spans = sorted((one for one in spans if not one.event), key=lambda one: (one.start, one.end))
+        self.by_id = {(one.trace_id, one.span_id): one for one in self.spans}
+        events: dict[tuple[str, str], list[Span]] = defaultdict(list)
+        for one in spans:
+            if one.event:
+                events[one.trace_id, one.span_id].append(one)
+        models = [one for one in self.spans if one.role == "llm"]
+        models += [one[0] for key, one in events.items() if key not in self.by_id]
+        self.exchanges = [
+            exchange_of(one, events.get((one.trace_id, one.span_id), ())) for one in _in_order(models)
+        ]
+        self.tools = [tool_run_of(one) for one in self.spans if one.role == "tool"]
+        self.has_id = any(one.conversation_id for one in self.spans)
+        self.threads: list[Thread] = []
+
+    def result(self) -> Assembled:
+        for exchange in self.exchanges:
+            if exchange.inputs or exchange.outputs:
+                self._place(exchange)
+        self._add_histories()
+        main = self._main()
+        said = self._with_tools(main)
+        conversation = self._conversation(main, said)
+        head = head_of(main.exchanges[0]) if main.exchanges else None
+        tail = hash_of(main.keys) if main.said else None
+        return Assembled(conversation, attributes_of(self.spans), head, tail)
+
+    def _place(self, exchange: Exchange) -> None:
+        """Put an exchange into the thread that it continues."""
+        keys = exchange.keys
+        nested = self._in_tool(exchange.span)
+        candidates = [one for one in self.threads if self._in_tool(one.exchanges[0].span) == nested]
+        best = max(candidates, key=lambda one: continued(one.keys, keys), default=None)
+        if best is not None and (known := continued(best.keys, keys)):
+            best.add(exchange, known)
+        elif (stateful := self._stateful(exchange, candidates)) is not None:
+            stateful.add(exchange, 0)
+        else:
+            self._branch(exchange, candidates)
+
+    def _branch(self, exchange: Exchange, candidates: Sequence[Thread]) -> None:
+        """A thread of its own, with what it has in common with another one."""
+        keys = exchange.keys
+        origin = max(candidates, key=lambda one: common(one.keys, keys), default=None)
+        known = common(origin.keys, keys) if origin is not None else 0
+        thread = Thread()
+        if origin is not None and known:
+            thread.said = origin.said[:known]
+            used = {id(one.exchange) for one in thread.said if one.exchange is not None}
+            thread.exchanges = [one for one in origin.exchanges if id(one) in used]
+        thread.add(exchange, known)
+        self.threads.append(thread)
+
+    def _stateful(self, exchange: Exchange, candidates: Sequence[Thread]) -> Thread | None:
+        """The thread of a call without history: its provider keeps it, and only what is new is sent."""
+        if any(message.role == "assistant" for message in exchange.inputs):
+            return None
+        answered = {message.tool_call_id for message in exchange.inputs if message.tool_call_id}
+        for thread in reversed(candidates):
+            last = thread.exchanges[-1].span
+            calls = {call.id for one in thread.said for call in one.message.tool_calls or () if call.id}
+            other_turn = self.has_id and last.trace_id != exchange.span.trace_id
+            if answered & calls or (other_turn and not answered):
+                return thread
+        return None
+
+    def _in_tool(self, span: Span) -> bool:
+        """Whether it happened while a tool was run: then somebody else than the user was answered."""
+        seen: set[str] = set()
+        while span.parent_id and span.parent_id not in seen:
+            seen.add(span.parent_id)
+            parent = self.by_id.get((span.trace_id, span.parent_id))
+            if parent is None:
+                return False
+            if parent.role == "tool":
+                return True
+            span = parent
+        return False
+
+    def _add_histories(self) -> None:
+        """What only the span of a whole run of the agent tells: a call that failed has no messages itself."""
+        for span in sorted((one for one in self.spans if one.role == "agent"), key=lambda one: one.end):
+            history = history_of(span)
+            if history is None:
+                continue
+            keys = history.keys
+            if history.problem and not self.threads:
+                self.missing.append(history.problem)
+            if any(common(one.keys, keys) == len(keys) for one in self.threads):
+                continue
+            if span.error is not None or not self.threads:
+                self._place(history)
+
+    def _main(self) -> Thread:
+        """The thread in which the user was answered."""
+        if not self.threads:
+            return Thread()
+        finals = [_final_text(one) for one in self.spans if one.role == "agent"]
+
+        def rank(thread: Thread) -> tuple[bool, bool, int, int, int]:
+            last = text_of(thread.said[-1].message).strip() if thread.said else ""
+            written = json_text(last)[1:-1]
+            shown = bool(last) and any(last in one or written in one for one in finals)
+            nested = self._in_tool(thread.exchanges[0].span)
+            end = thread.exchanges[-1].span.end
+            return not nested, shown, len(thread.exchanges), len(thread.said), end
+
+        return max(self.threads, key=rank)
+
+    def _with_tools(self, main: Thread) -> list[Said]:
+        """What was said, with the calls and results that the messages of the main thread do not show."""
+        said = list(main.said)
+        for thread in self.threads:
+            if thread is not main:
+                insert_all(said, calls_of(thread, said))
+        calls = [(call.id, call.name) for one in said for call in one.message.tool_calls or ()]
+        unmatched = Counter(name for _, name in calls)
+        known = {call_id: name for call_id, name in calls if call_id}
+        later: list[ToolRun] = []
+        for run in self.tools:
+            if run.call_id in known:
+                unmatched[known[run.call_id]] -= 1
+                add_result(said, run, run.call_id)
+            else:
+                later.append(run)
+        for number, run in enumerate(later, 1):
+            if unmatched[run.name] > 0:
+                unmatched[run.name] -= 1
+                continue
+            call_id = run.call_id or f"{run.span.span_id}-{number}"
+            call, answer = run.call(call_id), run.answer(call_id)
+            insert(said, Said(call, key_of(call), run.span.start))
+            insert(said, Said(answer, key_of(answer), max(run.span.end, run.span.start)))
+        return said
+
+    def _conversation(self, main: Thread, said: Sequence[Said]) -> RecordedConversation:
+        builder = ConversationBuilder()
+        for message in _first_system(main):
+            builder.add(message)
+        usages = self._usages(said)
+        starts, ends = self._bounds(main)
+        for place, one in enumerate(said):
+            at = starts.get(id(one), ends.get(id(one), one.at))
+            builder.add(one.message, at=_moment(at) if at else None, usage=usages.get(place))
+        started = min((one.start for one in self.spans if one.start), default=0)
+        reasons = self._reasons()
+        error = self._error()
+        if not builder.turns and not reasons and error is None:
+            reasons = ["none of its spans carries a message of the user"]
+        metadata: dict[str, Any] = {"traces": sorted({one.trace_id for one in self.spans})[:_MOST_TRACES]}
+        if reasons:
+            metadata["incomplete"] = "; ".join(reasons)
+        return RecordedConversation(
+            id=self.identity,
+            turns=builder.turns,
+            seeds=builder.seeds,
+            origin=self.origin,
+            agent=_agent(self.spans),
+            started=_moment(started) if started else None,
+            tools=tools_of(one.attributes for one in self.exchanges),
+            metadata=metadata,
+            error=f"The telemetry is incomplete: {'; '.join(reasons)}" if reasons else error,
+        )
+
+    def _usages(self, said: Sequence[Said]) -> dict[int, Any]:
+        """What each call used, at the first message that came at its end or later; all calls count."""
+        usages: dict[int, Any] = {}
+        for exchange in self.exchanges:
+            if exchange.usage is None:
+                continue
+            own = [place for place, one in enumerate(said) if one.exchange is exchange]
+            later = [
+                place
+                for place, one in enumerate(said)
+                if one.message.role != "user" and one.at is not None and one.at >= exchange.span.end
+            ]
+            last = [place for place, one in enumerate(said) if one.message.role != "user"][-1:]
+            if place := next(iter((*own, *later, *last)), None):
+                usages[place] = exchange.usage + usages[place] if place in usages else exchange.usage
+        return usages
+
+    def _bounds(self, main: Thread) -> tuple[dict[int, int], dict[int, int]]:
+        """When a turn began and ended, where all of a trace is one turn: what the user waited for."""
+        spans: dict[str, list[Span]] = defaultdict(list)
+        for span in self.spans:
+            spans[span.trace_id].append(span)
+        asked: dict[str, list[Said]] = defaultdict(list)
+        answers: dict[str, Said] = {}
+        trace = main.exchanges[0].span.trace_id if main.exchanges else ""
+        following = traces_of_questions(main)
+        for one in main.said:
+            if one.exchange is not None:
+                trace = one.exchange.span.trace_id
+                answers[trace] = one
+            elif one.message.role == "user" and one.at is not None:
+                asked[following.get(id(one), trace)].append(one)
+        alone = [trace for trace, questions in asked.items() if len(questions) == 1]
+        starts = {id(asked[trace][0]): min(one.start for one in spans[trace]) for trace in alone}
+        ends = {id(answers[one]): max(s.end for s in spans[one]) for one in alone if one in answers}
+        return starts, ends
+
+    def _reasons(self) -> list[str]:
+        """Why it is not whole."""
+        reasons = [*self.missing]
+        reasons += [one.problem for one in self.exchanges if one.problem]
+        reasons += [one.missing for one in self.spans if one.missing and one.role in ("llm", "tool")]
+        unique = list(dict.fromkeys(reasons))
+        more = [f"and {len(unique) - _MOST_REASONS:,} more"] if len(unique) > _MOST_REASONS else []
+        return unique[:_MOST_REASONS] + more
+
+    def _error(self) -> str | None:
+        """Why the agent broke off: what failed, and nothing above it went on."""
+        for span in self.spans:
+            parent = self.by_id.get((span.trace_id, span.parent_id))
+            if span.error is None or (parent is not None and parent.error is not None):
+                continue
+            if parent is None and span.role != "tool" and not self._repeated(span):
+                return self._cause(span)
+        return None
+
+    def _cause(self, span: Span) -> str:
+        """What went wrong in the words of the innermost span."""
+        inner = [one for one in self.spans if one.error is not None and one.trace_id == span.trace_id]
+        return error_of(inner[-1] if inner else span)
+
+    def _repeated(self, span: Span) -> bool:
+        """Whether a failed call of a model was made again and answered."""
+        failed = next((one for one in self.exchanges if one.span is span and one.inputs), None)
+        if failed is None:
+            return False
+        later = (one for one in self.exchanges if one.span.start >= span.start and one.outputs)
+        return any(common(one.keys, failed.keys) == len(failed.keys) for one in later)
+
+
+def _in_order(spans: Iterable[Span]) -> list[Span]:
+    return sorted(spans, key=lambda one: (one.start, one.end))
+
+
+def _first_system(main: Thread) -> list[Message]:
+    return next((one.system for one in main.exchanges if one.system), list[Message]())
+
+
+def _final_text(span: Span) -> str:
+    values = (
+        span.attributes.get(name) for name in ("final_result", "output.value", "gen_ai.output.messages")
+    )
+    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values if value)
+
+
+def _moment(nanoseconds: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:
+        return None
+
+
+def _agent(spans: Sequence[Span]) -> str | None:
+    names = [one.attributes.get("gen_ai.agent.name") for one in spans]
+    names += [one.resource.get("service.name") for one in spans]
+    return next((str(name) for name in names if name), None)
+
+
+def conversations_of(spans: Iterable[Span], origin: str = "") -> list[Assembled]:
+    """The conversations that spans tell of, in the order in which they began.
+
+    Those without an id that go on with the history of another one are part of that one.
+    """
+    groups = grouped(spans)
+    assembled = {name: assemble(group, identity=name, origin=origin) for name, group in groups.items()}
+    for name in _by_start(groups):
+        if any(span.conversation_id for span in groups[name]):
+            continue
+        head = assembled[name].head
+        earlier = [other for other, one in assembled.items() if one.tail == head and other != name]
+        if head is not None and len(earlier) == 1:
+            groups[earlier[0]] += groups.pop(name)
+            del assembled[name]
+            assembled[earlier[0]] = assemble(groups[earlier[0]], identity=earlier[0], origin=origin)
+    return [assembled[name] for name in _by_start(groups)]
+
+
+def _by_start(groups: Mapping[str, Sequence[Span]]) -> list[str]:
+    return sorted(groups, key=lambda name: min(span.start for span in groups[name]))
+
+
+def grouped(spans: Iterable[Span]) -> dict[str, list[Span]]:
+    """Spans by conversation: by the id they carry, else by that of their trace, else by the trace."""
+    listed = list(spans)
+    of_trace: dict[str, str] = {}
+    for span in listed:
+        if (name := span.conversation_id) is not None:
+            of_trace.setdefault(span.trace_id, name)
+    groups: dict[str, list[Span]] = defaultdict(list)
+    for span in listed:
+        if span.trace_id and span.is_relevant:
+            groups[span.conversation_id or of_trace.get(span.trace_id, span.trace_id)].append(span)
+    return groups

@@ -1,0 +1,48 @@
+"""Files of OTLP JSON, as collectors write them: every line a request of traces or of logs.
+
+A conversation is spread over the file, so its spans are all read first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from .conversation import RecordedConversation
+from .documents import Document, Unreadable
+from .otlp import conversations_of
+from .parts import Fields
+from .spans import BadPayload, Signal, Span, SpanLimits, read_json
+
+# A file of one's own may hold more than a request of somebody else.
+_LIMITS = SpanLimits(most_spans=1_000_000, most_attributes=100_000)
+_SIGNALS: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs"}
+
+
+def is_otlp(fields: Fields) -> bool:
+    return not _SIGNALS.keys().isdisjoint(fields)
+
+
+def collect_spans(
+    documents: Iterator[Document | Unreadable], origin: str
+) -> Iterator[RecordedConversation | Unreadable]:
+    """The conversations of a file; a line that cannot be read is named."""
+    spans: list[Span] = []
+    for document in documents:
+        if isinstance(document, Unreadable):
+            yield document
+            continue
+        try:
+            spans += _spans_of(document.value)
+        except BadPayload as error:
+            yield Unreadable(origin, document.line, str(error))
+    for assembled in conversations_of(spans, origin):
+        yield assembled.conversation
+
+
+def _spans_of(value: Any) -> list[Span]:
+    fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    signals: list[Signal] = [signal for key, signal in _SIGNALS.items() if key in fields]
+    if not signals:
+        raise BadPayload('is no OTLP request: it has neither "resourceSpans" nor "resourceLogs"')
+    return [span for signal in signals for span in read_json(fields, signal, _LIMITS)]
