@@ -64,14 +64,17 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json_text(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        if value is None:
-            return None
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError as error:
-            raise DamagedRow(
-                f"A stored document is damaged ({error}). Restore the database from a backup."
-            ) from None
+        return None if value is None else read_document(value)
+
+
+def read_document(text: str) -> Any:
+    """A stored document."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise DamagedRow(
+            f"A stored document is damaged ({error}). Restore the database from a backup."
+        ) from None
 
 
 def moment(name: str, **options: Any) -> Column[int]:
@@ -86,7 +89,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0007"
+HEAD = "0008"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -208,11 +211,14 @@ runs = Table(
 
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")
 BAD = text("outcome in ('fail', 'error')")
+OPEN_STATUSES = ("queued", "running", "cancelled")
+OPEN = text("status in ('queued', 'running', 'cancelled')")
 for owner in ("execution", "eval", "scenario", "persona", "connector"):
     Index(f"runs_by_{owner}", runs.c[f"{owner}_id"], runs.c.id)
 _queue_order = (runs.c.queued, runs.c.id, runs.c.connector_id, runs.c.execution_id)
 Index("runs_waiting", *_queue_order, sqlite_where=WAITING, postgresql_where=WAITING)
 Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
+Index("runs_open", runs.c.status, runs.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
 Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
 from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
-from . import attempts, comparing, definitions, lists, model_limits, queue, recording, run_controls
+from . import attempts, comparing, definitions, lists, model_limits, queue, recording, run_controls, tallies
 from . import ended_sessions as logouts
 from . import evaluations as recorded
 from . import events as event_log
@@ -169,9 +169,12 @@ class SqlStore:
     run = _reading(lists.get_run)
     runs = _reading(lists.list_runs)
     snapshots = _reading(lists.get_snapshots)
-    tally_executions = _reading(lists.tally_executions)
-    tally = _reading(lists.tally)
-    run_groups = _reading(lists.run_groups)
+    run_json = _reading(lists.run_json)
+    run_page_json = _reading(lists.run_page_json)
+    execution_page_json = _reading(lists.execution_page_json)
+    tally_executions = _reading(tallies.tally_executions)
+    tally = _reading(tallies.tally)
+    run_groups = _reading(tallies.run_groups)
     results_of = _reading(comparing.results_of)
     earlier_runs = _reading(comparing.earlier_runs)
     connectors_of = _reading(comparing.connectors_of)
