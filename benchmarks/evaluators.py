@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+import orjson
 from tests.support.model_server import Recorded, threaded_server
 
 from evalstudio import EvaluationCriteria, create_registry
@@ -154,8 +155,11 @@ def _ratio(number: float) -> str:
     return f"{number:.1f} ×" if number < 10 else f"{number:,.0f} ×"
 
 
-def _answers(_: Recorded) -> dict[str, Any]:
-    return {"reasoning": "Clear and correct.", "score": 4, "success_met": True}
+def _answers(request: Recorded) -> dict[str, Any]:
+    """What the judge is asked for and nothing else: an answer with more in it is refused."""
+    schema = orjson.dumps(request.body).decode()
+    asked = {"score": 4, "success_met": True}
+    return {"reasoning": "Clear and correct."} | {name: asked[name] for name in asked if name in schema}
 
 
 def _serve(pipe: Connection) -> None:

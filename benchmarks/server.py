@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -32,6 +32,7 @@ RUNS = 100_000
 PER_EXECUTION = 1000
 IN_FLIGHT = 200
 REQUESTS = 6000
+PER_SECOND = 1000
 TRIVIAL = "/api/health"
 _MAIN = "from evalstudio.cli import main; main()"
 
@@ -113,8 +114,17 @@ def _serving(config: Path) -> Generator[str]:
 async def _load(url: str, run_ids: list[str]) -> list[BenchmarkLine]:
     async with ClientSession(url, connector=TCPConnector(limit=IN_FLIGHT)) as http:
         await _ready(http)
-        await _requests(http, run_ids, 300)
-        return _lines(*await _requests(http, run_ids, REQUESTS))
+        ids = cycle(run_ids)
+        paths: dict[str, Callable[[], str]] = {
+            "list of runs": lambda: "/api/runs?limit=50",
+            "one run": lambda: f"/api/runs/{next(ids)}",
+            "failed runs of a scenario": lambda: "/api/runs?outcome=fail&scenarioId=s0&limit=20",
+            "list of executions": lambda: "/api/executions?limit=20",
+        }
+        await _requests(http, paths, 300)
+        times, wrong, per_second = await _requests(http, paths, REQUESTS)
+        trivial, _, _ = await _requests(http, {"trivial": lambda: TRIVIAL}, REQUESTS // 4)
+        return _lines(times | trivial, wrong, per_second)
 
 
 async def _ready(http: ClientSession) -> None:
@@ -129,19 +139,10 @@ async def _ready(http: ClientSession) -> None:
 
 
 async def _requests(
-    http: ClientSession, run_ids: list[str], number: int
+    http: ClientSession, paths: dict[str, Callable[[], str]], number: int
 ) -> tuple[dict[str, list[float]], int, float]:
     """Milliseconds by kind of request, how many went wrong, and how many were answered per second."""
-    ids = cycle(run_ids)
-    kinds = cycle(
-        [
-            ("trivial", lambda: TRIVIAL),
-            ("list of runs", lambda: "/api/runs?limit=50"),
-            ("one run", lambda: f"/api/runs/{next(ids)}"),
-            ("failed runs of a scenario", lambda: "/api/runs?outcome=fail&scenarioId=s0&limit=20"),
-            ("list of executions", lambda: "/api/executions?limit=20"),
-        ]
-    )
+    kinds = cycle(paths.items())
     work = iter([next(kinds) for _ in range(number)])
     times: dict[str, list[float]] = defaultdict(list)
     wrong = 0
@@ -161,16 +162,27 @@ async def _requests(
 
 
 def _lines(times: dict[str, list[float]], wrong: int, per_second: float) -> list[BenchmarkLine]:
+    """Per kind of request its p95; over all of them how many are answered in a second."""
     trivial = _p95(times.pop("trivial"))
-    return [
+    lines = [
         BenchmarkLine(
             f"API, {RUNS:,} runs, {IN_FLIGHT} in flight: {kind}",
-            f"p95 {_p95(found):.0f} ms, {per_second:.0f} answers/s",
+            f"p95 {_p95(kind_times):.0f} ms",
             f"trivial endpoint p95 {trivial:.0f} ms",
             f"p95 ≤ 10 × trivial, no error ({wrong} errors)",
-            _p95(found) <= 10 * trivial and wrong == 0,
+            _p95(kind_times) <= 10 * trivial and wrong == 0,
         )
-        for kind, found in times.items()
+        for kind, kind_times in times.items()
+    ]
+    return [
+        *lines,
+        BenchmarkLine(
+            f"API, {RUNS:,} runs, {IN_FLIGHT} in flight: lists and single runs",
+            f"{per_second:.0f} answers/s",
+            f"trivial endpoint p95 {trivial:.0f} ms",
+            f"≥ {PER_SECOND:,} a second",
+            per_second >= PER_SECOND,
+        ),
     ]
 
 

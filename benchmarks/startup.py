@@ -1,4 +1,4 @@
-"""How fast ``evalstudio --help`` starts, beside a bare Typer program with one command."""
+"""How fast commands start: ``--help`` beside a bare Typer program, others on a small project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,41 @@ app()
 """
 
 
-def measure() -> BenchmarkLine:
+# Seconds from the prompt, of commands on a small project.
+LONGEST = 0.5
+COMMANDS = (["status"], ["run", "list"])
+
+
+def measure() -> list[BenchmarkLine]:
+    return [_help(), *(_command(words) for words in COMMANDS)]
+
+
+def _command(words: list[str]) -> BenchmarkLine:
+    """How long a command takes, beside how much of that is imports (``-X importtime``)."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "evalstudio.config.json").write_text('{"name": "small"}')
+        command = [sys.executable, "-m", "evalstudio", *words]
+        seconds = statistics.median(_seconds(command, folder) for _ in range(ROUNDS * 2))
+        timed = [sys.executable, "-X", "importtime", *command[1:]]
+        trace = subprocess.run(timed, cwd=folder, check=True, capture_output=True, text=True).stderr
+    rows = [line.removeprefix("import time:").split("|") for line in trace.splitlines() if "|" in line]
+    imports = sum(int(own) for own, *_ in rows if own.strip().isdigit()) / 1e6
+    return BenchmarkLine(
+        f"evalstudio {' '.join(words)}, a small project",
+        f"{seconds * 1000:.0f} ms",
+        f"{imports * 1000:.0f} ms of imports, traced",
+        f"≤ {LONGEST * 1000:.0f} ms",
+        seconds <= LONGEST,
+    )
+
+
+def _seconds(command: list[str], folder: str) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def _help() -> BenchmarkLine:
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE)

@@ -16,7 +16,7 @@ from tests.support.stored_runs import claimed, queued
 
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution
-from evalstudio.storage import lists
+from evalstudio.storage import pages as page_reading
 from evalstudio.storage.opening import open_store
 from evalstudio.storage.schema import executions, runs
 from evalstudio.storage.store import SqlStore
@@ -95,7 +95,7 @@ class TestLists:
     async def test_a_page_of_long_documents_ends_before_it_is_too_long(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lists, "LARGEST_PAGE_BYTES", 1_000_000)
+        monkeypatch.setattr(page_reading, "LARGEST_PAGE_BYTES", 1_000_000)
         names = [f"persona {number}" for number in range(12)]
         for name in names:
             await api.made("/api/personas", {"name": name, "systemPrompt": "x" * 300_000})
@@ -114,7 +114,7 @@ class TestLists:
         assert pages == 5
 
     async def test_feedback_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lists, "LARGEST_PAGE_BYTES", 10_000)
+        monkeypatch.setattr(page_reading, "LARGEST_PAGE_BYTES", 10_000)
         store: Any = api.studio.store
         execution = await queued(store, 1)
         [run] = (await store.runs(limit=1)).items

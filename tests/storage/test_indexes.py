@@ -36,6 +36,7 @@ async def use_everything(store: SqlStore) -> None:
     await store.runs(Filters(persona_id="p1"))
     await store.runs(Filters(connector_id="c1"))
     await store.runs(Filters(outcome="error"))
+    await store.runs(Filters(status="cancelled"))
     await store.retry(execution_id=execution.id)
     await store.cancel(run_ids=[three.lease.run_id])
     await store.add_feedback({}, run_id=one.lease.run_id)

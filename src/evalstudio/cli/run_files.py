@@ -200,8 +200,8 @@ async def chosen_evals(
 
 async def _chosen(records: Records, selection: Selection, documents: Sequence[Document]) -> list[StoredEval]:
     from ..base.problems import InvalidInput
-    from ..execution.processor import every_item
     from ..project.entities import name_key
+    from ..storage.contract import every_item
 
     items = every_item(lambda cursor: records.list_of("eval", cursor=cursor, limit=500))
     evals = cast("list[StoredEval]", [one async for one in items])
@@ -238,7 +238,7 @@ def _matching(evals: Sequence[StoredEval], name: str) -> list[StoredEval]:
 async def _tagged(records: Records, evals: Sequence[StoredEval], tags: Sequence[str]) -> list[Chosen]:
     """The evals narrowed to their scenarios with all of the tags; those without any are left out."""
     from ..base.problems import InvalidInput
-    from ..execution.processor import every_item
+    from ..storage.contract import every_item
 
     items = every_item(lambda cursor: records.list_of("scenario", cursor=cursor, limit=500))
     scenarios = {one.id: one async for one in cast("Any", items)}

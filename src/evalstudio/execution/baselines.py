@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..base.problems import InvalidInput, Problem
 from ..project.entities import Baseline, Execution
-from ..storage.contract import Filters
+from ..storage.contract import Filters, every_item
 from ..storage.errors import NotFound
-from .processor import every_item
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore

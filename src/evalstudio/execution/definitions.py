@@ -40,9 +40,8 @@ from ..project.documents import (
 )
 from ..project.entities import StoredConnector, StoredPersona, name_key
 from ..project.secrets import SecretBox, addressee, masked
-from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records
+from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records, every_item
 from ..storage.errors import NotFound, VersionConflict
-from .processor import every_item
 from .workspace import Workspace
 
 _TRIES = 5

@@ -11,7 +11,7 @@ from ..base.concurrency import set_within
 from ..base.outages import riding_out
 from ..base.traces import described, trace_of
 from ..project.entities import Execution, RunSummary
-from ..storage.contract import ClaimedRun, Filters, Lease, Page, Records, RunEnding
+from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding, every_item
 from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
 from .budgets import BudgetKeeper
 from .run_worker import AttemptInterrupted, RunWorker, system_error
@@ -253,18 +253,6 @@ async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> Non
     while True:
         follow(await workspace.store.execution(execution_id))
         await asyncio.sleep(_LOOK_SECONDS)
-
-
-async def every_item(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
-    """The items of a list, page by page; ``read`` takes the cursor of a page."""
-    cursor: str | None = None
-    while True:
-        page = await read(cursor)
-        for item in page.items:
-            yield item
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:

@@ -15,13 +15,7 @@ from ..base.networks import AddressCheck, no_metadata
 from ..base.redaction import environment_secrets
 from ..cassettes import Cassette
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
-from ..connectors.http_pool import HttpPool
-from ..connectors.session import close_connectors
 from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
-from ..llm.cache import AnswerCache
-from ..llm.client import Llm
-from ..llm.embeddings import embedder_of
-from ..llm.settings import known_secrets
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config, shared_variables
@@ -31,6 +25,8 @@ from ..project.validation import check_connector
 from ..storage.opening import open_store
 
 if TYPE_CHECKING:
+    from ..connectors.http_pool import HttpPool
+    from ..llm.client import Llm
     from ..storage.store import SqlStore
 
 
@@ -62,7 +58,27 @@ class LazyPlugins:
 
     async def close(self) -> None:
         if self.is_loaded:
+            from ..connectors.session import close_connectors
+
             await close_connectors(self.registry.connectors())
+
+
+class LazyPool:
+    """The connections to agents, made when the first is needed: most commands talk to no agent."""
+
+    def __init__(self, address_check: AddressCheck) -> None:
+        self._address_check = address_check
+        self._pool: HttpPool | None = None
+
+    def open(self) -> HttpPool:
+        from ..connectors.http_pool import HttpPool
+
+        self._pool = self._pool or HttpPool(address_check=self._address_check)
+        return self._pool
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
 
 
 @dataclass(slots=True)
@@ -74,7 +90,7 @@ class Workspace:
     plugins: LazyPlugins
     store: SqlStore
     llm: Llm | None
-    http: HttpPool
+    pool: LazyPool
     box: SecretBox
     cassette: Cassette | None = None
     variables: frozenset[str] = frozenset()
@@ -90,6 +106,10 @@ class Workspace:
     def plugin_problems(self) -> Mapping[str, str]:
         """What is wrong with which plugin, where the project is open all the same."""
         return self.plugins.problems or {}
+
+    @property
+    def http(self) -> HttpPool:
+        return self.pool.open()
 
     @property
     def has_model(self) -> bool:
@@ -118,6 +138,8 @@ class Workspace:
         return definition, definition.settings(connector.config, address, connector.headers, self.scope)
 
     def services(self) -> Services:
+        from ..llm.embeddings import embedder_of
+
         return Services(self.llm, embedder_of(self.llm), self.config.limits)
 
 
@@ -152,21 +174,27 @@ async def open_workspace(
         cassette = _cassette(options, stack)
         llm: Llm | None = None
         if config.llm_settings is not None:
+            from ..llm.cache import AnswerCache
+            from ..llm.client import Llm
+
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
             model = Llm(config.llm_settings, cache=cache, cassette=cassette, shared=store)
             llm = await stack.enter_async_context(model)
-        http = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
-        stack.push_async_callback(http.close)
+        pool = LazyPool(address_check or no_metadata(config.allowed_addresses))
+        stack.push_async_callback(pool.close)
         stack.push_async_callback(own_plugins.close)
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
         secrets = environment_secrets() | _model_keys(config)
-        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables, secrets)
+        yield Workspace(config, folder, plugins, store, llm, pool, box, cassette, variables, secrets)
 
 
 def _model_keys(config: ProjectConfig) -> frozenset[str]:
-    keys = known_secrets(config.llm_settings) if config.llm_settings is not None else []
-    return frozenset(key for key in keys if key)
+    if config.llm_settings is None:
+        return frozenset()
+    from ..llm.settings import known_secrets
+
+    return frozenset(key for key in known_secrets(config.llm_settings) if key)
 
 
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:

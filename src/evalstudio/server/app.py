@@ -77,7 +77,7 @@ def create_app(
         middleware=[
             Middleware(ResponseHeaders),
             Middleware(Guard, policy=settled, access=access),
-            Middleware(Compression, minimum_size=2000, compresslevel=4),
+            Middleware(Compression, minimum_size=2000, compresslevel=1),
             Middleware(BoundedBody, most=settled.largest_body),
         ],
     )

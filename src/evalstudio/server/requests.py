@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Header, Query, Request, Response
 from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
@@ -60,6 +60,12 @@ async def _access(request: Request) -> AccessControl:
 
 
 AccessDep = Annotated[AccessControl, Depends(_access)]
+
+
+class JsonAnswer(Response):
+    """JSON that was written where it was read; the route declares its shape for the description alone."""
+
+    media_type = "application/json"
 
 
 class Paging(TypedDict):

@@ -12,7 +12,8 @@ from ..evaluators.results import Outcome
 from ..project.entities import Baseline, Subject, name_key
 from .contract import Page, Snapshot
 from .errors import NotFound
-from .lists import SUBJECT_KEY, get_execution, one_row, paged
+from .lists import SUBJECT_KEY, get_execution, one_row
+from .pages import paged
 from .rows import AnyRow, SnapshotCache, moment_of
 from .schema import baselines, executions, outputs, runs, short_key
 from .transaction import Transaction, now_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
@@ -35,6 +35,18 @@ class Page(Generic[T]):
 
     items: list[T]
     cursor: str | None = None
+
+
+async def every_item(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+    """The items of a list, page by page; ``read`` takes the cursor of a page."""
+    cursor: str | None = None
+    while True:
+        page = await read(cursor)
+        for item in page.items:
+            yield item
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def cursor_after(last: str) -> str:

@@ -8,7 +8,8 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from ..project.entities import iso
 from .contract import EVERYTHING, Filters, Page
-from .lists import contains, equal, in_period, one_row, paged
+from .lists import contains, equal, in_period, one_row
+from .pages import paged
 from .rows import AnyRow, moment_of
 from .schema import conversations
 from .transaction import Transaction

@@ -18,7 +18,8 @@ from ..project.entities import Connector, Stored, StoredScenario, name_key, now
 from . import schema
 from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
-from .lists import contains, paged, tagged
+from .lists import contains, tagged
+from .pages import paged
 from .rows import AnyRow, milliseconds_of, moment_of
 from .schema import baselines, short_key
 from .transaction import Transaction, known_target, remember

@@ -7,79 +7,47 @@ that a page stays where it is while new items arrive.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
 
+import orjson
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
+from sqlalchemy import BindParameter, ColumnElement, Select, Table, bindparam, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..evaluators.results import Finding, RunOutput, Turn, Verdict, with_later
 from ..messages import Message, UnreadableItem, read_messages
-from ..project.entities import Counts, Execution, Run, RunSummary, Subject, id_floor, name_key
+from ..project.entities import Execution, Run, RunSummary, id_floor, name_key
 from .attempts import FINAL_RESULTS
 from .contract import (
     EVERYTHING,
     Filters,
-    GroupedBy,
     Page,
-    RepetitionCounts,
-    RunGroup,
-    Spending,
-    Tally,
-    cursor_after,
-    read_cursor,
 )
 from .errors import NotFound
 from .labels import labelled
-from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
-from .schema import BAD, COUNTED, USED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
+from .pages import PageQuery, RowsQuery
+from .rows import (
+    RUN_COLUMNS,
+    AnyRow,
+    SnapshotCache,
+    execution_json,
+    execution_of,
+    run_fields,
+    summary_json,
+    summary_of,
+)
+from .schema import BAD, OPEN, OPEN_STATUSES, Id, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
-LARGEST_PAGE = 1000
-LARGEST_PAGE_BYTES = 16_000_000
 _OUTPUT = TypeAdapter(RunOutput)
 _FINDINGS = TypeAdapter(list[Finding])
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
-T = TypeVar("T")
-
-
-def paged(
-    unit: Transaction,
-    query: Select[Any],
-    identity: ColumnElement[str],
-    read: Callable[[AnyRow], T],
-    cursor: str | None,
-    limit: int,
-) -> Page[T]:
-    """One page of a query, newest first."""
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise ValueError(f"limit must be between 1 and {LARGEST_PAGE}, not {limit}")
-    if cursor is not None:
-        query = query.where(identity < read_cursor(cursor))
-    sizes = query.with_only_columns(identity, _size_of(query)).order_by(identity.desc()).limit(limit + 1)
-    ids, more = _fitting(unit.connection.execute(sizes).all(), limit)
-    whole = select(*query.selected_columns).where(identity.in_(ids)).order_by(identity.desc())
-    rows: Sequence[AnyRow] = unit.connection.execute(whole).all() if ids else ()
-    return Page([read(row) for row in rows], cursor_after(ids[-1]) if more else None)
-
-
-def _size_of(query: Select[Any]) -> ColumnElement[int]:
-    """About how many bytes a row has: the length of its texts and documents."""
-    texts = [column for column in query.selected_columns if isinstance(column.type, Plain | Json)]
-    return sum((func.coalesce(func.length(text), 0) for text in texts), literal(0)).label("size")
-
-
-def _fitting(sizes: Sequence[AnyRow], limit: int) -> tuple[list[str], bool]:
-    """The ids of the rows that make a page, at least one, and whether there are more."""
-    total = 0
-    for place, (_, size) in enumerate(sizes[:limit]):
-        total += size
-        if total > LARGEST_PAGE_BYTES and place:
-            return [row[0] for row in sizes[:place]], True
-    return [row[0] for row in sizes[:limit]], len(sizes) > limit
 
 
 def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:
@@ -92,8 +60,12 @@ def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) ->
 
 def in_period(identity: ColumnElement[str], filters: Filters) -> list[ColumnElement[bool]]:
     """The period as a range of ids, which needs no index of its own."""
-    since = [] if filters.since is None else [identity >= id_floor(filters.since)]
-    return since if filters.until is None else [*since, identity < id_floor(filters.until)]
+    since = [] if filters.since is None else [identity >= _floor(filters.since)]
+    return since if filters.until is None else [*since, identity < _floor(filters.until)]
+
+
+def _floor(moment: datetime | BindParameter[str]) -> str | BindParameter[str]:
+    return id_floor(moment) if isinstance(moment, datetime) else moment
 
 
 def equal(table: Table, filters: Filters, *names: str) -> list[ColumnElement[bool]]:
@@ -116,10 +88,12 @@ def run_conditions(filters: Filters) -> list[Any]:
     outcome = filters.outcome
     if filters.status == "error":
         outcome = outcome or "error"
-    if filters.status is not None:
+    # Written out as the indexes are, or SQLite does not recognise that it may use them.
+    if filters.status in OPEN_STATUSES:
+        conditions += [OPEN, runs.c.status == literal(filters.status, literal_execute=True)]
+    elif filters.status is not None:
         conditions.append(runs.c.status == filters.status)
     if outcome in ("fail", "error"):
-        # Written out as the index is, or SQLite does not recognise that it may use it.
         conditions += [BAD, runs.c.outcome == literal(outcome, literal_execute=True)]
     elif outcome is not None:
         conditions.append(runs.c.outcome == outcome)
@@ -132,11 +106,49 @@ def run_conditions(filters: Filters) -> list[Any]:
     return conditions
 
 
+@lru_cache(256)
+def _run_pages(shape: Filters, names: tuple[str, ...], after: bool) -> PageQuery:
+    query = select(*RUN_COLUMNS).where(*run_conditions(_with_parameters(shape, names)))
+    return PageQuery(query, runs.c.id, after=after)
+
+
+def _run_rows(
+    unit: Transaction, filters: Filters, cursor: str | None, limit: int
+) -> tuple[Sequence[AnyRow], str | None]:
+    shape, values = _parameters(filters)
+    return _run_pages(shape, tuple(values), cursor is not None).read(unit, values, cursor, limit)
+
+
 def list_runs(
     unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
 ) -> Page[RunSummary]:
-    query = select(*RUN_COLUMNS).where(*run_conditions(filters))
-    return paged(unit, query, runs.c.id, summary_of, cursor, limit)
+    rows, following = _run_rows(unit, filters, cursor, limit)
+    return Page([summary_of(row) for row in rows], following)
+
+
+def run_page_json(unit: Transaction, filters: Filters, *, cursor: str | None, limit: int) -> bytes:
+    """``list_runs`` as the JSON of a page; making entities on the way would cost more than all the rest."""
+    rows, following = _run_rows(unit, filters, cursor, limit)
+    return orjson.dumps({"items": [summary_json(row) for row in rows], "cursor": following})
+
+
+# Filters whose values become parameters, so that the same statement serves all of their values.
+_COMPARED = ("eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+_MOMENTS = ("since", "until")
+
+
+def _parameters(filters: Filters) -> tuple[Filters, dict[str, Any]]:
+    """What remains of the filters as the shape of a statement, and the values of its parameters."""
+    values: dict[str, Any] = {}
+    for name in (*_COMPARED, *_MOMENTS):
+        if (value := getattr(filters, name)) is not None:
+            values[name] = id_floor(value) if name in _MOMENTS else value
+    parts = {"tags": tuple(filters.tags), "labels": tuple(filters.labels)}
+    return replace(filters, **parts, **dict.fromkeys(values)), values
+
+
+def _with_parameters(shape: Filters, names: tuple[str, ...]) -> Filters:
+    return replace(shape, **{name: cast(Any, bindparam(name, type_=Id())) for name in names})
 
 
 def execution_conditions(filters: Filters) -> list[Any]:
@@ -159,11 +171,30 @@ WHOLE = (
 )
 
 
+@lru_cache(256)
+def _execution_pages(shape: Filters, names: tuple[str, ...], after: bool) -> PageQuery:
+    query = select(executions).where(*execution_conditions(_with_parameters(shape, names)))
+    return PageQuery(query, executions.c.id, after=after)
+
+
+def _execution_rows(
+    unit: Transaction, filters: Filters, cursor: str | None, limit: int
+) -> tuple[Sequence[AnyRow], str | None]:
+    shape, values = _parameters(filters)
+    return _execution_pages(shape, tuple(values), cursor is not None).read(unit, values, cursor, limit)
+
+
 def list_executions(
     unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
 ) -> Page[Execution]:
-    query = select(executions).where(*execution_conditions(filters))
-    return paged(unit, query, executions.c.id, execution_of, cursor, limit)
+    rows, following = _execution_rows(unit, filters, cursor, limit)
+    return Page([execution_of(row) for row in rows], following)
+
+
+def execution_page_json(unit: Transaction, filters: Filters, *, cursor: str | None, limit: int) -> bytes:
+    """``list_executions`` as the JSON of a page."""
+    rows, following = _execution_rows(unit, filters, cursor, limit)
+    return orjson.dumps({"items": [execution_json(row) for row in rows], "cursor": following})
 
 
 def get_execution(unit: Transaction, execution_id: str) -> Execution:
@@ -171,9 +202,22 @@ def get_execution(unit: Transaction, execution_id: str) -> Execution:
     return execution_of(one_row(unit, select(executions).where(*visible), "execution", execution_id))
 
 
+def _of_attempt(table: Table, *columns: str, order: Sequence[str]) -> RowsQuery:
+    query = select(*(table.c[name] for name in columns)).order_by(*(table.c[name] for name in order))
+    return RowsQuery(query.where(table.c.run_id == bindparam("run"), table.c.attempt == bindparam("number")))
+
+
+_RUN = RowsQuery(select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == bindparam("run")))
+_TURNS_OF = _of_attempt(turns, "turn", "body", order=["turn"])
+_MESSAGES_OF = _of_attempt(messages, "turn", "position", "body", order=["turn", "position"])
+_OUTPUT_OF = _of_attempt(outputs, "result", "output", order=[])
+
+
 def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Run:
     """A run with all that was said, of its current attempt or an earlier one."""
-    row = one_row(unit, select(*RUN_COLUMNS, runs.c.case).where(runs.c.id == run_id), "run", run_id)
+    row = next(iter(_RUN.all(unit, {"run": run_id})), None)
+    if row is None:
+        raise NotFound("run", run_id)
     number = row.attempt if attempt is None else attempt
     if not 1 <= number <= row.attempt:
         raise NotFound("attempt", f"{number} of run {run_id}; there are {row.attempt}")
@@ -190,6 +234,11 @@ def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Ru
         turns=run_turns,
         output=output,
     )
+
+
+def run_json(unit: Transaction, run_id: str, *, attempt: int | None = None) -> str:
+    """``get_run`` as JSON."""
+    return get_run(unit, run_id, attempt=attempt).model_dump_json(by_alias=True)
 
 
 def runs_with_outputs(
@@ -213,8 +262,7 @@ def _read_output(output: dict[str, Any] | None) -> RunOutput | None:
 def _output(
     unit: Transaction, run_id: str, attempt: int, run_turns: Sequence[Turn]
 ) -> tuple[RunOutput | None, Verdict | None]:
-    query = select(outputs).where(outputs.c.run_id == run_id, outputs.c.attempt == attempt)
-    row = unit.connection.execute(query).one_or_none()
+    row = next(iter(_OUTPUT_OF.all(unit, {"run": run_id, "number": attempt})), None)
     if row is None:
         return None, None
     final = _FINDINGS.validate_python(row.output.pop(FINAL_RESULTS, []))
@@ -226,15 +274,11 @@ def _output(
 def _turns(unit: Transaction, run_id: str, attempt: int) -> list[Turn]:
     """The turns of an attempt with what was said in them; turn 0 is what was said before the first."""
 
-    def rows(table: Table, *order: str) -> Iterable[AnyRow]:
-        query = select(table.c.turn, table.c.body)
-        query = query.where(table.c.run_id == run_id, table.c.attempt == attempt)
-        return unit.connection.execute(query.order_by(*(table.c[name] for name in order)))
-
+    of_attempt = {"run": run_id, "number": attempt}
     spoken: dict[int, list[Message]] = defaultdict(list)
-    for row in rows(messages, "turn", "position"):
+    for row in _MESSAGES_OF.all(unit, of_attempt):
         spoken[row.turn] += _stored(row.body)
-    run_turns = [Turn.model_validate(row.body) for row in rows(turns, "turn")]
+    run_turns = [Turn.model_validate(row.body) for row in _TURNS_OF.all(unit, of_attempt)]
     for turn in run_turns:
         turn.messages = spoken[turn.number]
         turn.message_count = len(turn.messages)
@@ -258,124 +302,3 @@ def get_snapshots(unit: Transaction, run_id: str) -> dict[str, Mapping[str, Any]
     row = one_row(unit, query, "run", run_id)
     bodies = SnapshotCache().of(unit, row)
     return {kind: bodies.get(getattr(row, kind)) for kind in kinds}
-
-
-def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit: int = 50) -> list[Tally]:
-    """The newest executions with their counts, latency, score and tokens."""
-    newest = select(executions).where(*execution_conditions(filters)).order_by(executions.c.id.desc())
-    rows = unit.connection.execute(newest.limit(limit)).all()
-    ids = [row.id for row in rows]
-    query = select(runs.c.execution_id, *_figures()).where(runs.c.execution_id.in_(ids))
-    measured = {row.execution_id: row for row in unit.connection.execute(query.group_by(runs.c.execution_id))}
-    clusters = _clusters(unit, runs.c.execution_id, [runs.c.execution_id.in_(ids)])
-    return [_tally(row.id, row.eval_name, row, measured.get(row.id), clusters[row.id]) for row in rows]
-
-
-def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> list[Tally]:
-    """Runs by scenario, persona or connector."""
-    identity = runs.c[f"{by}_id"]
-    name = func.max(runs.c[f"{by}_name"]).label("name")
-    query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
-    rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
-    clusters = _clusters(unit, identity, run_conditions(filters))
-    return [_tally(row.id, row.name, row, row, clusters[row.id]) for row in rows]
-
-
-def _clusters(
-    unit: Transaction, identity: ColumnElement[Any], where: Sequence[Any]
-) -> defaultdict[str | None, dict[RepetitionCounts, int]]:
-    """What the repetitions of a subject in an execution came to, and of how many subjects that is true.
-
-    Counted by the database twice over: the answer grows with the kinds of results, not with the subjects.
-    """
-    counted = (("passed", "pass"), ("failed", "fail"), ("errored", "error"))
-    sums = [func.sum(case((runs.c.outcome == outcome, 1), else_=0)).label(name) for name, outcome in counted]
-    same = [runs.c[name] for name in ("execution_id", *SUBJECT_KEY)]
-    subjects = select(identity.label("id"), *sums).where(*where).group_by(identity, *same).subquery()
-    kind = [subjects.c[name] for name, _ in counted]
-    query = select(subjects.c.id, *kind, func.count().label("subjects")).group_by(subjects.c.id, *kind)
-    found: defaultdict[str | None, dict[RepetitionCounts, int]] = defaultdict(dict)
-    for row in unit.connection.execute(query):
-        repetitions = RepetitionCounts(int(row.passed), int(row.failed), int(row.errored))
-        found[row.id][repetitions] = row.subjects
-    return found
-
-
-def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:
-    """Runs by execution, subject and what they came to, the oldest execution first."""
-    names = ("execution_id", *Subject.model_fields, "status", "outcome", "fault")
-    columns = [runs.c[name] for name in names]
-    sums = [
-        func.count().label("runs"),
-        func.max(runs.c.latency_ms).label("max_latency"),
-        func.sum(runs.c.total_tokens).label("tokens"),
-        func.count(runs.c.total_tokens).label("runs_with_tokens"),
-        *(func.sum(runs.c[name]).label(f"sum_{name}") for name in USED),
-        *(func.count(runs.c[name]).label(f"known_{name}") for name in USED),
-    ]
-    query = select(*columns, *sums).where(*run_conditions(filters)).group_by(*columns)
-    return [
-        RunGroup(
-            execution_id=row.execution_id,
-            subject=Subject.of(row),
-            status=row.status,
-            outcome=row.outcome,
-            fault=row.fault,
-            runs=row.runs,
-            max_latency_ms=row.max_latency,
-            tokens=None if row.tokens is None else int(row.tokens),
-            runs_with_tokens=row.runs_with_tokens,
-            spent=_spending(row),
-        )
-        for row in unit.connection.execute(query.order_by(*columns))
-    ]
-
-
-def _spending(row: AnyRow) -> Spending:
-    return Spending(
-        finished=row.runs if row.outcome is not None else 0,
-        known={name: getattr(row, f"known_{name}") for name in USED},
-        sums={name: float(getattr(row, f"sum_{name}") or 0) for name in USED},
-    )
-
-
-def _counts() -> list[ColumnElement[Any]]:
-    conditions = {
-        "queued": runs.c.status == "queued",
-        "running": runs.c.status == "running",
-        "passed": runs.c.outcome == "pass",
-        "failed": runs.c.outcome == "fail",
-        "errored": runs.c.outcome == "error",
-        "cancelled": runs.c.status == "cancelled",
-        "unasserted": runs.c.outcome == "unasserted",
-    }
-    counted = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in conditions.items()]
-    return [func.count().label("total"), *counted]
-
-
-def _figures() -> list[ColumnElement[Any]]:
-    return [
-        func.avg(runs.c.latency_ms).label("mean_latency"),
-        func.max(runs.c.latency_ms).label("max_latency"),
-        func.avg(runs.c.score).label("mean_score"),
-        func.sum(runs.c.total_tokens).label("tokens"),
-    ]
-
-
-def _tally(
-    identity: str | None,
-    name: str | None,
-    counts: AnyRow,
-    figures: AnyRow | None,
-    subjects: Mapping[RepetitionCounts, int],
-) -> Tally:
-    return Tally(
-        subjects=subjects,
-        id=identity,
-        name=name,
-        counts=Counts(**{key: int(getattr(counts, key)) for key in COUNTED}),
-        mean_latency_ms=figures.mean_latency if figures else None,
-        max_latency_ms=figures.max_latency if figures else None,
-        mean_score=figures.mean_score if figures else None,
-        total_tokens=int(figures.tokens) if figures and figures.tokens is not None else None,
-    )

@@ -14,7 +14,7 @@ from sqlalchemy import Integer, Table, and_, bindparam, case, delete, insert, se
 
 from ..project.entities import new_id
 from .rows import AnyRow
-from .schema import COMPLETE, OPEN, TAKEN, conversations, short_key, spans, traces
+from .schema import COMPLETE, OPEN_CONVERSATION, TAKEN, conversations, short_key, spans, traces
 from .transaction import DATABASE_CLOCK, Transaction, now_ms
 
 Status = Literal["open", "complete"]
@@ -277,7 +277,7 @@ def claim_conversations(
     moment = _moment(unit)
     free = _table.lease_until.is_(None) | (_table.lease_until <= moment)
     claimed: list[ClaimedConversation] = []
-    for which in (and_(OPEN, _table.last <= now_ms() - quiet_ms), COMPLETE):
+    for which in (and_(OPEN_CONVERSATION, _table.last <= now_ms() - quiet_ms), COMPLETE):
         left = limit - len(claimed)
         query = select(_table.id).where(which, free).order_by(_table.last).limit(left)
         ids = unit.connection.execute(query.with_for_update(skip_locked=True)).scalars().all()

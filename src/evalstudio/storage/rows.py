@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import orjson
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ..evaluators.results import Verdict
-from ..project.entities import Counts, Execution, RunSummary
+from ..project.entities import Counts, Execution, RunSummary, iso
 from ..project.requirements import Budget, Requirement
 from .contract import Snapshot
-from .schema import COUNTED, runs, snapshots
+from .schema import COUNTED, executions, runs, snapshots
 from .transaction import Transaction, now_ms
 
 AnyRow = Any  # a row of whichever columns were selected
@@ -81,6 +84,59 @@ def summary_of(row: AnyRow) -> RunSummary:
     return RunSummary.model_construct(**run_fields(row))
 
 
+class _JsonShape:
+    """The fields of an entity in JSON, each with the column that it comes from or depends on."""
+
+    def __init__(self, entity: type[BaseModel], columns: Sequence[str], **others: str) -> None:
+        self._names = [to_camel(name) for name in entity.model_fields]
+        sources = ((others | _MOMENTS).get(name, name) for name in entity.model_fields)
+        self._values = itemgetter(*(columns.index(source) for source in sources))
+
+    def of(self, row: AnyRow) -> dict[str, Any]:
+        document: dict[str, Any] = dict(zip(self._names, self._values(row), strict=True))
+        document["createdAt"], document["updatedAt"] = _iso(row.created), _iso(row.updated)
+        document["startedAt"] = None if row.started is None else _iso(row.started)
+        document["completedAt"] = None if row.completed is None else _iso(row.completed)
+        return document
+
+
+_MOMENTS = {f"{name}_at": name for name in ("created", "updated", "started", "completed")}
+_SUMMARY = _JsonShape(RunSummary, [column.name for column in RUN_COLUMNS], result="outcome")
+_EXECUTION = _JsonShape(Execution, list(executions.c.keys()), counts="total")
+
+
+def summary_json(row: AnyRow) -> dict[str, Any]:
+    """What a run's summary is in JSON, straight from its row; a test holds it against the entity."""
+    document = _SUMMARY.of(row)
+    if row.outcome is not None:
+        document["result"] = {
+            "outcome": row.outcome,
+            "reason": row.reason or "",
+            "score": row.score,
+            "fault": row.fault,
+            "overallScore": row.overall_score,
+            "success": row.outcome == "pass",
+        }
+    return document
+
+
+def execution_json(row: AnyRow) -> dict[str, Any]:
+    """What an execution is in JSON, straight from its row."""
+    if row.requirements or row.budget:
+        return execution_of(row).model_dump(mode="json", by_alias=True)
+    document = _EXECUTION.of(row)
+    counts = {name: getattr(row, name) for name in COUNTED}
+    as_entity = Counts.model_construct(**counts)
+    document["counts"] = {**counts, "finished": as_entity.finished, "standing": as_entity.standing}
+    document["requirements"], document["budget"] = [], None
+    return document
+
+
+@lru_cache(8192)
+def _iso(milliseconds: int) -> str:
+    return iso(moment_of(milliseconds))
+
+
 _REMEMBERED = 256
 
 
@@ -91,7 +147,12 @@ def keep(unit: Transaction, new: Mapping[str, Snapshot]) -> None:
     moment = now_ms()
     # Sorted, so that two processes queueing the same things never wait for each other in a circle.
     rows = [{"hash": key, "used": moment, "body": new[key].body} for key in sorted(new)]
-    insert = (postgresql.insert if unit.is_postgres else sqlite.insert)(snapshots)
+    # Imported where it is known which one is needed: a dialect takes as long as many a command.
+    if unit.is_postgres:
+        from sqlalchemy.dialects.postgresql import insert as insert_into
+    else:
+        from sqlalchemy.dialects.sqlite import insert as insert_into
+    insert = insert_into(snapshots)
     unit.connection.execute(
         insert.on_conflict_do_update(index_elements=["hash"], set_={"used": insert.excluded.used}), rows
     )

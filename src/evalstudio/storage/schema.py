@@ -65,14 +65,17 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json_text(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        if value is None:
-            return None
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError as error:
-            raise DamagedRow(
-                f"A stored document is damaged ({error}). Restore the database from a backup."
-            ) from None
+        return None if value is None else read_document(value)
+
+
+def read_document(text: str) -> Any:
+    """A stored document."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise DamagedRow(
+            f"A stored document is damaged ({error}). Restore the database from a backup."
+        ) from None
 
 
 def moment(name: str, **options: Any) -> Column[int]:
@@ -87,7 +90,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0010"
+HEAD = "0011"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -212,11 +215,14 @@ runs = Table(
 
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")
 BAD = text("outcome in ('fail', 'error')")
+OPEN_STATUSES = ("queued", "running", "cancelled")
+OPEN = text("status in ('queued', 'running', 'cancelled')")
 for owner in ("execution", "eval", "scenario", "persona", "connector"):
     Index(f"runs_by_{owner}", runs.c[f"{owner}_id"], runs.c.id)
 _queue_order = (runs.c.queued, runs.c.id, runs.c.connector_id, runs.c.execution_id)
 Index("runs_waiting", *_queue_order, sqlite_where=WAITING, postgresql_where=WAITING)
 Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
+Index("runs_open", runs.c.status, runs.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
 Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
 
 
@@ -326,8 +332,13 @@ conversations = Table(
     Column("attributes", Json),
     Column("tail", Id),
 )
-OPEN, COMPLETE = text("status = 'open'"), text("status = 'complete' and handed < revision")
-Index("conversations_open", conversations.c.last, sqlite_where=OPEN, postgresql_where=OPEN)
+OPEN_CONVERSATION, COMPLETE = text("status = 'open'"), text("status = 'complete' and handed < revision")
+Index(
+    "conversations_open",
+    conversations.c.last,
+    sqlite_where=OPEN_CONVERSATION,
+    postgresql_where=OPEN_CONVERSATION,
+)
 Index("conversations_waiting", conversations.c.last, sqlite_where=COMPLETE, postgresql_where=COMPLETE)
 Index("conversations_by_age", conversations.c.last)
 Index("conversations_by_tail", conversations.c.tail)

@@ -22,6 +22,7 @@ from . import (
     queue,
     recording,
     run_controls,
+    tallies,
 )
 from . import conversations as production_lists
 from . import ended_sessions as logouts
@@ -182,9 +183,12 @@ class SqlStore:
     run = _reading(lists.get_run)
     runs = _reading(lists.list_runs)
     snapshots = _reading(lists.get_snapshots)
-    tally_executions = _reading(lists.tally_executions)
-    tally = _reading(lists.tally)
-    run_groups = _reading(lists.run_groups)
+    run_json = _reading(lists.run_json)
+    run_page_json = _reading(lists.run_page_json)
+    execution_page_json = _reading(lists.execution_page_json)
+    tally_executions = _reading(tallies.tally_executions)
+    tally = _reading(tallies.tally)
+    run_groups = _reading(tallies.run_groups)
     results_of = _reading(comparing.results_of)
     earlier_runs = _reading(comparing.earlier_runs)
     connectors_of = _reading(comparing.connectors_of)

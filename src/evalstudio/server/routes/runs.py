@@ -20,16 +20,16 @@ from ...reporting.requirements import ExecutionConclusion
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
-from ..middleware import JsonRoute
-from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
+from ..quick_route import QuickRoute
+from ..requests import JsonAnswer, OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
 from ..shapes.base import Identity, Text
 from ..shapes.runs import Affected, Rescored, RunDefinitions, StartedRuns, StartExecution, StartRun
 from ..shapes.system import ExecutionPage, RunPage
 
-executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=JsonRoute)
+executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=QuickRoute)
 
 
-@executions_router.get("", operation_id="listExecutions")
+@executions_router.get("", operation_id="listExecutions", response_model=ExecutionPage)
 async def list_executions(
     studio: StudioDep,
     paging: PagingDep,
@@ -45,7 +45,7 @@ async def list_executions(
     ] = False,
     source: ExecutionSource | None = None,
     rescored_from: Annotated[Identity | None, Query(alias="rescoredFrom")] = None,
-) -> ExecutionPage:
+) -> JsonAnswer:
     """Executions, newest first."""
     filters = Filters(
         eval_id=eval_id,
@@ -57,8 +57,7 @@ async def list_executions(
         source=source,
         rescored_from=rescored_from,
     )
-    page = await studio.store.executions(filters, **paging)
-    return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
+    return JsonAnswer(await studio.store.execution_page_json(filters, **paging))
 
 
 @executions_router.post(
@@ -139,7 +138,7 @@ async def retry_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa:
     return Affected(count=await studio.store.retry(execution_id=id))
 
 
-router = APIRouter(prefix="/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/runs", tags=["runs"], route_class=QuickRoute)
 
 _FIRST_RUNS = 100
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]
@@ -174,11 +173,10 @@ async def run_filters(
 RunFilters = Annotated[Filters, Depends(run_filters)]
 
 
-@router.get("", operation_id="listRuns")
-async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> RunPage:
+@router.get("", operation_id="listRuns", response_model=RunPage)
+async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> JsonAnswer:
     """Runs without what was said, newest first."""
-    page = await studio.store.runs(filters, **paging)
-    return RunPage.model_construct(items=page.items, cursor=page.cursor)
+    return JsonAnswer(await studio.store.run_page_json(filters, **paging))
 
 
 @router.post("", operation_id="startRun", status_code=201, responses=refusals(404, 409, 413, 415))
@@ -198,10 +196,10 @@ async def start_run(studio: StudioDep, body: StartRun, once: OnceDep) -> Started
     return StartedRuns.model_construct(execution=execution, runs=page.items)
 
 
-@router.get("/{id}", operation_id="getRun", responses=refusals(404))
-async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> Run:  # noqa: A002
+@router.get("/{id}", operation_id="getRun", responses=refusals(404), response_model=Run)
+async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> JsonAnswer:  # noqa: A002
     """A run with all that was said and its whole output."""
-    return await studio.store.run(id, attempt=attempt)
+    return JsonAnswer(await studio.store.run_json(id, attempt=attempt))
 
 
 @router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))

@@ -1,0 +1,137 @@
+"""Runs and executions in figures: counts, latency, score, tokens, and what repetitions came to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, select
+
+from ..project.entities import Counts, Subject
+from .contract import EVERYTHING, Filters, GroupedBy, RepetitionCounts, RunGroup, Spending, Tally
+from .lists import SUBJECT_KEY, execution_conditions, run_conditions
+from .rows import AnyRow
+from .schema import COUNTED, USED, executions, runs
+from .transaction import Transaction
+
+
+def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit: int = 50) -> list[Tally]:
+    """The newest executions with their counts, latency, score and tokens."""
+    newest = select(executions).where(*execution_conditions(filters)).order_by(executions.c.id.desc())
+    rows = unit.connection.execute(newest.limit(limit)).all()
+    ids = [row.id for row in rows]
+    query = select(runs.c.execution_id, *_figures()).where(runs.c.execution_id.in_(ids))
+    measured = {row.execution_id: row for row in unit.connection.execute(query.group_by(runs.c.execution_id))}
+    clusters = _clusters(unit, runs.c.execution_id, [runs.c.execution_id.in_(ids)])
+    return [_tally(row.id, row.eval_name, row, measured.get(row.id), clusters[row.id]) for row in rows]
+
+
+def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> list[Tally]:
+    """Runs by scenario, persona or connector."""
+    identity = runs.c[f"{by}_id"]
+    name = func.max(runs.c[f"{by}_name"]).label("name")
+    query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
+    rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
+    clusters = _clusters(unit, identity, run_conditions(filters))
+    return [_tally(row.id, row.name, row, row, clusters[row.id]) for row in rows]
+
+
+def _clusters(
+    unit: Transaction, identity: ColumnElement[Any], where: Sequence[Any]
+) -> defaultdict[str | None, dict[RepetitionCounts, int]]:
+    """What the repetitions of a subject in an execution came to, and of how many subjects that is true.
+
+    Counted by the database twice over: the answer grows with the kinds of results, not with the subjects.
+    """
+    counted = (("passed", "pass"), ("failed", "fail"), ("errored", "error"))
+    sums = [func.sum(case((runs.c.outcome == outcome, 1), else_=0)).label(name) for name, outcome in counted]
+    same = [runs.c[name] for name in ("execution_id", *SUBJECT_KEY)]
+    subjects = select(identity.label("id"), *sums).where(*where).group_by(identity, *same).subquery()
+    kind = [subjects.c[name] for name, _ in counted]
+    query = select(subjects.c.id, *kind, func.count().label("subjects")).group_by(subjects.c.id, *kind)
+    found: defaultdict[str | None, dict[RepetitionCounts, int]] = defaultdict(dict)
+    for row in unit.connection.execute(query):
+        repetitions = RepetitionCounts(int(row.passed), int(row.failed), int(row.errored))
+        found[row.id][repetitions] = row.subjects
+    return found
+
+
+def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:
+    """Runs by execution, subject and what they came to, the oldest execution first."""
+    names = ("execution_id", *Subject.model_fields, "status", "outcome", "fault")
+    columns = [runs.c[name] for name in names]
+    sums = [
+        func.count().label("runs"),
+        func.max(runs.c.latency_ms).label("max_latency"),
+        func.sum(runs.c.total_tokens).label("tokens"),
+        func.count(runs.c.total_tokens).label("runs_with_tokens"),
+        *(func.sum(runs.c[name]).label(f"sum_{name}") for name in USED),
+        *(func.count(runs.c[name]).label(f"known_{name}") for name in USED),
+    ]
+    query = select(*columns, *sums).where(*run_conditions(filters)).group_by(*columns)
+    return [
+        RunGroup(
+            execution_id=row.execution_id,
+            subject=Subject.of(row),
+            status=row.status,
+            outcome=row.outcome,
+            fault=row.fault,
+            runs=row.runs,
+            max_latency_ms=row.max_latency,
+            tokens=None if row.tokens is None else int(row.tokens),
+            runs_with_tokens=row.runs_with_tokens,
+            spent=_spending(row),
+        )
+        for row in unit.connection.execute(query.order_by(*columns))
+    ]
+
+
+def _spending(row: AnyRow) -> Spending:
+    return Spending(
+        finished=row.runs if row.outcome is not None else 0,
+        known={name: getattr(row, f"known_{name}") for name in USED},
+        sums={name: float(getattr(row, f"sum_{name}") or 0) for name in USED},
+    )
+
+
+def _counts() -> list[ColumnElement[Any]]:
+    conditions = {
+        "queued": runs.c.status == "queued",
+        "running": runs.c.status == "running",
+        "passed": runs.c.outcome == "pass",
+        "failed": runs.c.outcome == "fail",
+        "errored": runs.c.outcome == "error",
+        "cancelled": runs.c.status == "cancelled",
+        "unasserted": runs.c.outcome == "unasserted",
+    }
+    counted = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in conditions.items()]
+    return [func.count().label("total"), *counted]
+
+
+def _figures() -> list[ColumnElement[Any]]:
+    return [
+        func.avg(runs.c.latency_ms).label("mean_latency"),
+        func.max(runs.c.latency_ms).label("max_latency"),
+        func.avg(runs.c.score).label("mean_score"),
+        func.sum(runs.c.total_tokens).label("tokens"),
+    ]
+
+
+def _tally(
+    identity: str | None,
+    name: str | None,
+    counts: AnyRow,
+    figures: AnyRow | None,
+    subjects: Mapping[RepetitionCounts, int],
+) -> Tally:
+    return Tally(
+        subjects=subjects,
+        id=identity,
+        name=name,
+        counts=Counts(**{key: int(getattr(counts, key)) for key in COUNTED}),
+        mean_latency_ms=figures.mean_latency if figures else None,
+        max_latency_ms=figures.max_latency if figures else None,
+        mean_score=figures.mean_score if figures else None,
+        total_tokens=int(figures.tokens) if figures and figures.tokens is not None else None,
+    )
