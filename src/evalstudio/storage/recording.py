@@ -23,15 +23,21 @@ def record(unit: Transaction, execution: Execution, finished: Sequence[FinishedR
         return stored_execution(unit, execution.id)
     moment, total = now_ms(), len(finished)
     unit.connection.execute(insert(executions), execution_row(execution, total, moment))
-    new = [one.run for one in finished]
+    unit.count(execution.id, queued=-total, total=-total)
+    add_finished(unit, execution, finished)
+    return stored_execution(unit, execution.id)
+
+
+def add_finished(unit: Transaction, execution: Execution, finished: Sequence[FinishedRun]) -> None:
+    """Further runs of an execution, which are over already."""
+    moment, new = now_ms(), [one.run for one in finished]
     keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
     held = {"status": "running", "started": moment}
     if new:
         unit.connection.execute(insert(runs), [run_row(run, execution, moment) | held for run in new])
-    unit.count(execution.id, queued=-total, running=total)
+    unit.count(execution.id, total=len(new), running=len(new))
     for one in finished:
         _end(unit, execution.id, one)
-    return stored_execution(unit, execution.id)
 
 
 def _end(unit: Transaction, execution_id: str, finished: FinishedRun) -> None:
