@@ -32,7 +32,14 @@ from evalstudio.project.documents import (
     read_documents,
     to_text,
 )
-from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key
+from evalstudio.project.entities import (
+    StoredConnector,
+    StoredEval,
+    StoredMonitor,
+    StoredPersona,
+    StoredScenario,
+    name_key,
+)
 
 AROUND = DefinitionContext(create_registry(), Path("/nowhere"))
 EMPTY = project_state_of({kind: [] for kind in KINDS})

@@ -120,6 +120,21 @@ def strict_json(text: str) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
 
 
+def json_kind(value: object) -> str:
+    """What JSON calls a value that is no object."""
+    kinds = {"list": "list", "str": "text", "bool": "boolean", "NoneType": "null"}
+    return kinds.get(type(value).__name__, "number")
+
+
+def why_not_json(text: bytes, error: json.JSONDecodeError) -> str:
+    """What is wrong with bytes that should be JSON."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8 text"
+    return f"is not valid JSON: {error.msg} (column {error.colno})"
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, value in pairs:

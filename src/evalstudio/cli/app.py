@@ -19,6 +19,7 @@ from . import (
     new_project,
     personas,
     report,
+    review,
     runs,
     scenarios,
     score,
@@ -50,6 +51,7 @@ app.add_typer(monitors.app, name="monitor")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)
+app.command("review")(review.review)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)

@@ -98,6 +98,7 @@ def _side_text(side: ComparedSide) -> str:
         side.connector,
         side.partial and f"partial: {side.partial}",
         "replayed" if side.replayed else None,
+        None if side.source == "live" else side.source,
     ]
     facts = [side.eval_name, when(side.created_at), *labels, *marks]
     rate = side.pass_rate

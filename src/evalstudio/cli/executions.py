@@ -30,7 +30,9 @@ async def list_executions(
     label: Annotated[
         list[str] | None, typer.Option(help="With this label: key=value, or key; may be repeated.")
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Only those not partial or replayed.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Only live ones that are not partial or replayed.")
+    ] = False,
     limit: LimitOption = 20,
     cursor: CursorOption = None,
     as_json: JsonOption = False,
@@ -62,6 +64,7 @@ def _row(execution: Execution) -> tuple[str, ...]:
 def status_text(execution: Execution) -> str:
     """How it stands, and why it is not the whole eval, if so."""
     marks = [f"partial: {execution.partial}" if execution.partial else "", "replayed" * execution.replayed]
+    marks.insert(0, "" if execution.source == "live" else execution.source)
     listed = ", ".join(mark for mark in marks if mark)
     return f"{execution.status} ({listed})" if listed else execution.status
 

@@ -310,6 +310,10 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
         typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
     if execution.replayed:
         typer.echo("replayed from a recording; it is in no trend and no default baseline")
+    if execution.rescored_from:
+        typer.echo(f"the conversations of execution {execution.rescored_from}, scored again")
+    elif execution.source != "live":
+        typer.echo(f"{execution.source} conversations; they are in no trend of live ones")
     if labels := labels_text(execution):
         typer.echo(printable(f"labels: {labels}"))
     typer.echo(f"execution {execution.id}")

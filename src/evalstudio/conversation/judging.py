@@ -69,6 +69,7 @@ class ConversationJudge:
         ended_by: EndedBy | None,
         fault: tuple[Fault, str] | None = None,
         *,
+        ended_at: int | None = None,
         traceback: str | None = None,
         message_count: int | None = None,
         thread_id: str | None = None,
@@ -88,6 +89,7 @@ class ConversationJudge:
             turns=self.turns,
             message_count=counted(self.turns) if message_count is None else message_count,
             ended_by=ended_by,
+            ended_at=ended_at,
             error=fault[1] if fault else verdict.reason if verdict.outcome == "error" else None,
             traceback=traceback,
             thread_id=thread_id,
@@ -117,19 +119,38 @@ class ConversationJudge:
 
 
 async def judge_conversation(
-    prepared: PreparedScenario, turns: Sequence[Turn], services: Services, *, thread_id: str | None = None
+    prepared: PreparedScenario,
+    turns: Sequence[Turn],
+    services: Services,
+    *,
+    fault: tuple[Fault, str] | None = None,
+    state: dict[str, Any] | None = None,
+    thread_id: str | None = None,
 ) -> RunResult:
-    """What a scenario's evaluators say about a conversation that exists: nobody else is called."""
+    """What a scenario's evaluators say about a conversation that exists: nobody else is called.
+
+    Every turn is judged, and the verdict is that over all of them, also where a live run would have ended
+    before: ``ended_by`` and ``ended_at`` say why and after which turn.
+    """
     judge = ConversationJudge(prepared, services, list(prepared.seeds))
-    decision = Decision(over=False)
+    ended: tuple[Decision, int] | None = None
+    spoken = 0
     for turn in turns:
         judge.messages += turn.all_messages
+        spoken += turn.user_message is not None
         is_last = turn is turns[-1]
-        conditions = StopConditions(script_left=not is_last, blocked_by="script" if is_last else None)
+        # A script that live runs go through to its end puts off what would end them early.
+        conditions = StopConditions(
+            script_left=not is_last and spoken < len(prepared.script),
+            blocked_by="recording" if is_last else None,
+        )
         decision = await judge.judge(turn.model_copy(), conditions)
-        if decision.over:
-            break
-    return await judge.result(decision.ended_by, thread_id=thread_id)
+        if decision.over and ended is None:
+            ended = decision, turn.number
+    judge.state = state
+    by, after = (ended[0].ended_by, ended[1]) if ended and fault is None else (None, 0)
+    early = by is not None and after < turns[-1].number
+    return await judge.result(by, fault, ended_at=after if early else None, thread_id=thread_id)
 
 
 def counted(turns: Iterable[Turn]) -> int:

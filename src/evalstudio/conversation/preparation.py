@@ -182,11 +182,15 @@ def prepare(
     persona: Persona | None = None,
     has_model: bool = False,
     usual_max_messages: int = USUAL_MAX_MESSAGES,
+    recorded: bool = False,
 ) -> PreparedScenario:
     """Everything one conversation needs, or ``InvalidInput`` with everything that is wrong.
 
     ``usual_max_messages`` holds where the scenario sets no limit; its script is never cut short by it.
+    One that is ``recorded`` was held already: nobody needs to be able to speak, and its seeds are its own.
     """
+    if recorded:
+        scenario = _without_speakers(scenario)
     problems = ProblemList()
     subject = f'case "{case.name}"' if case and case.name else ""
     filling = _Filling(case.vars if case else None, problems, subject)
@@ -219,9 +223,15 @@ def prepare(
         simulated=has_model and _needs_simulation(persona, seeds, script, instructions),
     )
     with problems.collect():
-        check_prepared(prepared, has_model=has_model)
+        check_prepared(prepared, has_model=has_model, recorded=recorded)
     problems.check()
     return prepared
+
+
+def _without_speakers(scenario: Scenario) -> Scenario:
+    """The scenario without what was to be said; of the script only its length is left."""
+    spoken = ["(recorded)"] * len(scenario.script)
+    return scenario.model_copy(update={"messages": [], "script": spoken, "max_messages": None})
 
 
 def gates_of(uses: Sequence[EvaluatorUse], registry: PluginRegistry) -> list[Gate | None]:
@@ -267,10 +277,10 @@ def _needs_simulation(
     return persona is not None or (not script and (bool(instructions) or not _awaits_agent(seeds)))
 
 
-def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
-    """Somebody must speak first, and the limit must allow for a turn."""
+def check_prepared(prepared: PreparedScenario, *, has_model: bool, recorded: bool = False) -> None:
+    """Somebody must speak first, unless it is recorded, and the limit must allow for a turn."""
     problems = ProblemList()
-    if not prepared.agent_first:
+    if not recorded and not prepared.agent_first:
         if not prepared.script and not prepared.simulated:
             hint = "add a script, end the seed messages with a user message, "
             hint += "or set llmSettings so that the user can be simulated"
@@ -278,7 +288,7 @@ def check_prepared(prepared: PreparedScenario, *, has_model: bool) -> None:
         if prepared.max_messages < 2:
             message = "leaves no room for a user message and its reply"
             problems.append(Problem(message, ("maxMessages",), "2 is the least"))
-    needed = _needed(prepared.seeds, prepared.script)
+    needed = 0 if recorded else _needed(prepared.seeds, prepared.script)
     if 2 <= prepared.max_messages < needed:
         message = f"is {prepared.max_messages}, but the script needs {needed}"
         hint = "raise it, or leave it out to make the scenario as long as its script"

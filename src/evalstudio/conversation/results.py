@@ -36,6 +36,8 @@ class RunResult(_HasVerdict):
     turns: list[Turn]
     message_count: int = 0
     ended_by: EndedBy | None = None
+    ended_at: int | None = None
+    """The turn after which a live run would have ended, where the conversation went on."""
     error: str | None = None
     traceback: str | None = None
     thread_id: str | None = None
@@ -65,14 +67,18 @@ class RunResult(_HasVerdict):
 
     def output(self) -> dict[str, Any]:
         """The run's output, in the shape it is stored and sent in."""
-        latencies = [turn.latency_ms for turn in self.turns if turn.messages and turn.latency_ms is not None]
+        answered = [turn for turn in self.turns if turn.messages]
+        latencies = [turn.latency_ms for turn in answered if turn.latency_ms is not None]
         tokens = self.tokens_usage
         fields: dict[str, Any] = {
             "avgLatencyMs": sum(latencies) / len(latencies) if latencies else None,
-            "totalLatencyMs": sum(latencies),
+            # A turn that nobody timed may have taken any time: there is no sum then.
+            "totalLatencyMs": sum(latencies) if len(latencies) == len(answered) else None,
             "messageCount": self.message_count,
             "maxMessagesReached": self.ended_by == "limit",
             "endedBy": self.ended_by,
+            "endedAtTurn": self.ended_at,
+            "state": self.state,
             "stopReason": self.stop_reason or None,
             "tokensUsage": tokens.model_dump() if tokens else None,
             "modelUsage": {role: usage.model_dump() for role, usage in self.usage.items()} or None,

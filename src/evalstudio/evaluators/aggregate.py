@@ -29,7 +29,7 @@ class StopConditions:
     """What could come after this turn, as far as the conversation knows."""
 
     script_left: bool = False
-    blocked_by: Literal["script", "user", "limit"] | None = None
+    blocked_by: Literal["script", "user", "limit", "recording"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,13 +85,14 @@ class PersonaInfo:
 class Invocation:
     """The agent's answer to one call: the new messages, how long it took, what it used.
 
+    ``latency_ms`` is None where nobody measured it: that is no answer within any budget.
     ``usage_missing`` says why a usage that the agent reported cannot be used.
     ``first_token_ms`` is how long the first text or tool call took, where the answer was a stream;
     ``metadata`` is what the connector says of the call. ``redacted`` are the places where known secrets
     stood, which are not shown to anybody; None where no secret is known.
     """
 
-    latency_ms: float = 0.0
+    latency_ms: float | None = None
     messages: list[Message] = field(default_factory=list[Message])
     tokens_usage: TokensUsage | None = None
     usage_missing: str | None = None

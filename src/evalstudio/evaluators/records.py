@@ -200,7 +200,7 @@ def facts_of(
     messages, turn = recorded_turn(record.message_history, record.prompt, response)
     return TurnFacts(
         messages=messages,
-        last_invocation=Invocation(record.latency_ms or 0.0, turn, record.tokens_usage, record.usage_missing),
+        last_invocation=Invocation(record.latency_ms, turn, record.tokens_usage, record.usage_missing),
         is_final=True,
         ground_truth=record.ground_truth,
         context=record.context,

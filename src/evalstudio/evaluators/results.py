@@ -20,7 +20,7 @@ from .contract import Fault, Gate, Invocation, Kind
 from .criteria import Coverage, Score
 
 Outcome = Literal["pass", "fail", "error", "unasserted"]
-EndedBy = Literal["failure", "success", "script", "user", "limit"]
+EndedBy = Literal["failure", "success", "script", "user", "limit", "recording"]
 
 # How a conversation ended, in the words of every table and page. They say nothing of pass or fail.
 ENDINGS: dict[EndedBy, str] = {
@@ -29,6 +29,7 @@ ENDINGS: dict[EndedBy, str] = {
     "script": "ended with the last message of the script",
     "user": "ended by the simulated user",
     "limit": "ended at the limit of messages",
+    "recording": "ended with the recorded conversation",
 }
 ERROR_PREFIX = "Evaluator error: "
 
@@ -201,7 +202,7 @@ class Turn(BaseModel):
     @property
     def invocation(self) -> Invocation:
         return Invocation(
-            self.latency_ms or 0.0,
+            self.latency_ms,
             self.messages,
             self.tokens_usage,
             self.usage_missing,
@@ -262,6 +263,22 @@ class CriteriaAnswer(TypedDict):
     reasoning: str
 
 
+class RecordingInfo(TypedDict, total=False):
+    """Where a conversation that was not held here came from, and what came along with it."""
+
+    id: str
+    origin: str
+    taskId: str
+    trial: int
+    agent: str
+    startedAt: str
+    tags: list[str]
+    expectedCalls: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    metadata: dict[str, Any]
+    error: str
+
+
 @with_config(ConfigDict(extra="allow"))
 class RunOutput(TypedDict):
     """What a run came to in detail. Parts that do not apply are left out."""
@@ -271,6 +288,9 @@ class RunOutput(TypedDict):
     messageCount: NotRequired[int]
     maxMessagesReached: NotRequired[bool]
     endedBy: NotRequired[EndedBy]
+    endedAtTurn: NotRequired[int]
+    state: NotRequired[dict[str, Any]]
+    recording: NotRequired[RecordingInfo]
     stopReason: NotRequired[str]
     tokensUsage: NotRequired[TokensUsage]
     modelUsage: NotRequired[dict[str, TokensUsage]]

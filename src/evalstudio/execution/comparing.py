@@ -93,8 +93,10 @@ async def compare_executions(
     if connectors is not None:
         chosen = _connector(base_connectors, connectors[0]), _connector(candidate_connectors, connectors[1])
     # One agent against one agent: which is which is told, and does not keep their subjects apart.
-    paired = connectors is not None or len(base_connectors) == len(candidate_connectors) == 1
-    reader = _Reader(store, by_connector=not paired)
+    # Recordings need not say whose they are.
+    paired = connectors is not None or max(len(base_connectors), len(candidate_connectors)) <= 1
+    rescored = same_conversations(base, candidate)
+    reader = _Reader(store, by_connector=not paired, by_evaluators=not rescored)
     await reader.read("base", base.id, chosen[0])
     await reader.read("candidate", candidate.id, chosen[1])
     of_base = {chosen[0]} if chosen[0] is not None else set(base_connectors)
@@ -105,6 +107,8 @@ async def compare_executions(
         for name, environment in zip(("base", "candidate"), environments, strict=True)
         if environment is None
     ]
+    if rescored:
+        notes.insert(0, "both judge the same conversations: what differs, differs by the evaluators")
     return compare(
         reader.table,
         side_of(base, base_connectors.get(chosen[0] or "")),
@@ -114,6 +118,11 @@ async def compare_executions(
         alpha=alpha,
         min_effect=min_effect,
     )
+
+
+def same_conversations(one: Execution, other: Execution) -> bool:
+    """Whether one of them is the other scored again, or both are the same one scored again."""
+    return one.id != other.id and (one.rescored_from or one.id) == (other.rescored_from or other.id)
 
 
 def _connector(known: Mapping[str, str], word: str) -> str:
@@ -126,6 +135,7 @@ def _connector(known: Mapping[str, str], word: str) -> str:
 
 def side_of(execution: Execution, connector: str | None = None) -> ComparedSide:
     same = ("id", "eval_id", "eval_name", "created_at", "status", "labels", "partial", "replayed")
+    same += ("source", "rescored_from")
     return ComparedSide(**{name: getattr(execution, name) for name in same}, connector=connector)
 
 
@@ -135,6 +145,7 @@ class _Reader:
 
     store: SqlStore
     by_connector: bool
+    by_evaluators: bool = True
     table: ComparisonTable = field(default_factory=ComparisonTable)
     _bodies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict[str, Any])
     _parts: dict[ContentHashes, Parts] = field(default_factory=dict[ContentHashes, Parts])
@@ -202,12 +213,14 @@ class _Reader:
         connector = self._bodies.get(content.connector)
         asking = _without(scenario, _NAMING | _JUDGING)
         judging = None if scenario is None else {key: scenario.get(key) for key in sorted(_JUDGING)}
+        evaluators = content.scenario if judging is None else Snapshot.of(judging).hash
         return Parts(
             # Where the body is damaged or gone, the whole hash decides.
             scenario=content.scenario if asking is None else Snapshot.of(asking).hash,
             case=content.case,
             persona=_hash(content.persona, _without(persona, {"headers", "connectorIds"})),
-            evaluators=content.scenario if judging is None else Snapshot.of(judging).hash,
+            # Where the same conversations are scored again, another judgement is what is looked for.
+            evaluators=evaluators if self.by_evaluators else "",
             connector=_hash(content.connector, _without(connector, {"name"})),
             evaluator_types=_types(scenario or {}),
             connector_type=(connector or {}).get("type"),

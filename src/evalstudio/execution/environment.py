@@ -18,7 +18,7 @@ from ..conversation.definitions import EvaluatorUse, Scenario
 from ..evaluators.builtin import prompts
 from ..evaluators.definition import EvaluatorDefinition
 from ..llm.settings import LlmSettings, ModelError, Role, find_target
-from ..project.entities import StoredConnector, StoredScenario
+from ..project.entities import StoredConnector
 from ..reporting.comparison import Change, Part
 from ..storage.contract import Snapshot
 from ..version import __version__
@@ -33,7 +33,7 @@ _MOST_FILES = 2000
 
 
 def environment_snapshot(
-    workspace: Workspace, scenarios: Iterable[StoredScenario], connectors: Iterable[StoredConnector]
+    workspace: Workspace, scenarios: Iterable[Scenario], connectors: Iterable[StoredConnector]
 ) -> Snapshot:
     """What these scenarios and connectors would run with now."""
     registry = workspace.registry

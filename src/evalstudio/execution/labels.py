@@ -5,10 +5,12 @@ They are read where the command runs. A label that somebody gave wins.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 _GIT_SECONDS = 5.0
 # Which variables of which CI hold what; the first that is set counts.
@@ -34,6 +36,13 @@ def automatic_labels(folder: Path, environ: Mapping[str, str] = os.environ) -> d
         # CI checks out a commit without its branch: only the CI knows the branch.
         labels["branch"] = _ci_branch(environ)
     return {key: value for key, value in labels.items() if value}
+
+
+async def with_automatic_labels(labels: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The labels with what git and the CI say here, unless they name the commit of another place."""
+    if "commit" in labels:
+        return labels
+    return {**await asyncio.to_thread(automatic_labels, folder), **labels}
 
 
 def _of_ci(environ: Mapping[str, str]) -> dict[str, str]:

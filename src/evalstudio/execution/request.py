@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
@@ -20,7 +19,7 @@ from ..project.validation import cases_of, check_connector, check_scenario
 from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
 from ..storage.errors import NotFound
 from .environment import environment_snapshot
-from .labels import automatic_labels
+from .labels import with_automatic_labels
 from .processor import all_runs
 from .workspace import Workspace
 
@@ -91,7 +90,7 @@ async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionR
     """The part of a request that did not pass in the last execution of its eval."""
     assert request.eval is not None
     name = request.eval.name
-    page = await records.executions(Filters(eval_id=request.eval.id), limit=1)
+    page = await records.executions(Filters(eval_id=request.eval.id, source="live"), limit=1)
     if not page.items:
         raise InvalidInput(f'"{name}" has not been run yet, so nothing has failed')
     subjects = frozenset(
@@ -171,7 +170,7 @@ async def start_execution(
         eval_id=request.eval.id if request.eval else None,
         eval_name=request.eval.name if request.eval else None,
         trigger=request.trigger,
-        labels=await _with_automatic(request.labels, workspace.folder),
+        labels=await with_automatic_labels(request.labels, workspace.folder),
         partial=request.partial,
         replayed=workspace.cassette is not None and workspace.cassette.replaying,
         requirements=[*request.requirements],
@@ -181,13 +180,6 @@ async def start_execution(
         environment_snapshot, workspace, request.scenarios, request.connectors
     )
     return await workspace.store.enqueue(execution, runs, once=once, environment=environment)
-
-
-async def _with_automatic(labels: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The labels with what git and the CI say here, unless they name the commit of another place."""
-    if "commit" in labels:
-        return labels
-    return {**await asyncio.to_thread(automatic_labels, folder), **labels}
 
 
 async def checked_runs(workspace: Workspace, request: ExecutionRequest) -> AsyncIterator[NewRun]:

@@ -39,17 +39,17 @@ async def _prepare(workspace: Workspace, run: Run) -> PreparedScenario:
     """Today's scenario if there still is one, else the one of then; what was said stays that of then."""
     then = await workspace.store.snapshots(run.id)
     scenario = Scenario.model_validate(dict(then["scenario"] or {}))
-    messages = scenario.messages
     if run.scenario_id is not None:
         with suppress(NotFound):
             scenario = await workspace.store.get("scenario", run.scenario_id)
     persona = Persona.model_validate(dict(then["persona"])) if then["persona"] else None
     prepared = prepare(
-        scenario.model_copy(update={"messages": messages}),
+        scenario,
         workspace.registry,
         case=run.case,
         persona=persona,
         has_model=workspace.has_model,
+        recorded=True,
     )
     seeds = [message for turn in run.turns if turn.number == 0 for message in turn.messages]
     return replace(prepared, seeds=seeds)

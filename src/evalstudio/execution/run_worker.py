@@ -58,7 +58,7 @@ class RunWorker:
         log = PrintLog()
         with log.capturing(), counting_usage() as usage:
             ending = await self._converse(claimed, prepared, agent)
-        ending = replace(ending, **_model_usage(usage))
+        ending = replace(ending, **model_usage(usage))
         if printed := log.text():
             redact: Redaction = getattr(agent, "redaction", Redaction())
             output = {**ending.output, "log": redact(printed)}
@@ -93,7 +93,7 @@ class RunWorker:
                 case Finished(result=result) if result.interrupted:
                     raise AttemptInterrupted(result.error or result.reason)
                 case Finished(result=result):
-                    return _ending(result, broken_off, *stored)
+                    return ending_of(result, broken_off, *stored)
                 case _:
                     pass
         raise AssertionError("a conversation always finishes")
@@ -148,7 +148,7 @@ class RunWorker:
         )
 
 
-def _ending(
+def ending_of(
     result: RunResult, broken_off: Turn, last_stored: int, stored_results: Sequence[Finding]
 ) -> RunEnding:
     """How the run ended, with the turn that is not stored yet: the last, or the one that broke off.
@@ -169,7 +169,7 @@ def _ending(
     return RunEnding(
         verdict=result.verdict,
         output=output,
-        latency_ms=output["totalLatencyMs"] if result.turns else None,
+        latency_ms=output.get("totalLatencyMs") if result.turns else None,
         tokens_usage=result.tokens_usage,
         thread_id=result.thread_id,
         answer_hash=_answer_hash(result.turns),
@@ -197,7 +197,7 @@ def _answer_hash(turns: Sequence[Turn]) -> str | None:
 _ROLES = {"simulator": ("persona",), "judge": ("evaluation", "embedding")}
 
 
-def _model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
+def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
     """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0."""
     fields: dict[str, Any] = {}
     for role, names in _ROLES.items():

@@ -21,7 +21,7 @@ from .model import (
     tool_calls_of,
 )
 from .parts import UnreadableMessage, as_fields
-from .shapes import KNOWN_ROLES, looks_like_message
+from .shapes import KNOWN_ROLES, has_speaker, looks_like_message
 from .usage import MOST_TOKENS, TokensUsage, read_usage
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "as_fields",
     "as_said",
     "as_text",
+    "has_speaker",
     "is_blank",
     "kind_of",
     "looks_like_message",

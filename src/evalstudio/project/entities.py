@@ -5,6 +5,7 @@ Every entity has an id that sorts by the moment it was made, and times in UTC.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 import time
@@ -31,8 +32,12 @@ from .monitors import Monitor
 from .requirements import Budget, Requirement
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
+ExecutionSource = Literal["live", "recorded", "rescored", "production"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
 Standing = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
+
+UNFINISHED = "unfinished"
+"""The part of an execution's ``partial`` that says that more runs are to come, or would have come."""
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARACTERS = 9
@@ -61,6 +66,13 @@ _ids = _Ids()
 def new_id() -> str:
     """A short unique id (21 characters); later ids sort after earlier ones."""
     return _written(_ids.next(), _TIME_CHARACTERS + _RANDOM_BITS // 5)
+
+
+def derived_id(base: str, key: str) -> str:
+    """The id that follows from another and a key: made again it is the same, and it sorts like the other."""
+    digest = hashlib.sha256(f"{base} {key}".encode("utf-8", "surrogatepass")).digest()
+    number = int.from_bytes(digest[:8], "big") >> (64 - _RANDOM_BITS)
+    return base[:_TIME_CHARACTERS] + _written(number, _RANDOM_BITS // 5)
 
 
 def id_floor(moment: datetime) -> str:
@@ -266,13 +278,27 @@ class Execution(_Entity):
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
     partial: str | None = Field(
         default=None,
-        description="Why it is not the whole eval: only, connectors, last-failed, cancelled, deleted, budget",
+        description="Why it is not whole: only, connectors, last-failed, cancelled, deleted, budget; of a "
+        "review: unfinished, unreadable",
     )
     replayed: bool = Field(default=False, description="Answered from a recording; no agent was called")
     requirements: list[Requirement] = Field(
         default_factory=list[Requirement], description="What it must reach, as it was when it started"
     )
     budget: Budget | None = Field(default=None, description="What it may use")
+    source: ExecutionSource = Field(
+        default="live",
+        description="Where its conversations come from: held live, recorded elsewhere, those of another "
+        "execution scored again, or production",
+    )
+    rescored_from: str | None = Field(
+        default=None, description="The execution whose conversations were scored again"
+    )
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether more runs are to come of a review, or would have come if it had not been stopped."""
+        return UNFINISHED in (self.partial or "").split(", ")
 
 
 class Baseline(BaseModel):
@@ -328,7 +354,10 @@ class Run(RunSummary):
     @property
     def ending(self) -> str | None:
         """How the conversation ended, in words."""
-        return ENDINGS.get((self.output or {}).get("endedBy") or cast(Any, None))
+        output = self.output or {}
+        words = ENDINGS.get(output.get("endedBy") or cast(Any, None))
+        turn = output.get("endedAtTurn")
+        return words if turn is None or words is None else f"a live run would have {words}, after turn {turn}"
 
     @model_validator(mode="after")
     def _messages_by_turn(self) -> Run:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ..project.entities import Moment, Subject
+from ..project.entities import ExecutionSource, Moment, Subject
 from .comparison_rows import MeasureKind
 from .flakiness import DropVerdict
 from .paired import TestName
@@ -148,6 +148,8 @@ class ComparedSide(Figure):
     labels: dict[str, Any] = Field(default_factory=dict[str, Any])
     partial: str | None = None
     replayed: bool = False
+    source: ExecutionSource = "live"
+    rescored_from: str | None = None
     connector: str | None = Field(default=None, description="Where connectors of one execution are compared")
     counts: SideRuns = Field(default_factory=lambda: SideRuns.of(RunCounts()))
     pass_rate: Rate = Field(default_factory=lambda: clustered_rate(()))

@@ -10,6 +10,7 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
+from ..base.json_text import json_kind, why_not_json
 from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
@@ -53,9 +54,9 @@ class RowReader:
         try:
             row = orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            raise UnusableRow(_why_not_json(text, error)) from None
+            raise UnusableRow(why_not_json(text, error)) from None
         if not isinstance(row, dict):
-            raise UnusableRow(f"is a JSON {_json_kind(row)}, not an object")
+            raise UnusableRow(f"is a JSON {json_kind(row)}, not an object")
         return self._mapped(cast(dict[str, Any], row)) if self.fields else cast(dict[str, Any], row)
 
     def _mapped(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -139,19 +140,6 @@ def _place(row: dict[str, Any], target: str, value: Any) -> None:
         row.pop(head, None)
     else:
         row[head] = value
-
-
-def _json_kind(value: object) -> str:
-    kinds = {"list": "list", "str": "text", "bool": "boolean", "NoneType": "null"}
-    return kinds.get(type(value).__name__, "number")
-
-
-def _why_not_json(text: bytes, error: orjson.JSONDecodeError) -> str:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return "is not UTF-8 text"
-    return f"is not valid JSON: {error.msg} (column {error.colno})"
 
 
 def in_sample(record_id: str, share: float, seed: str) -> bool:

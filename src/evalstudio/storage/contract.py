@@ -16,7 +16,7 @@ from ..base.json_text import json_text
 from ..evaluators.results import Finding, Outcome, RunOutput, Turn, Verdict
 from ..messages import TokensUsage
 from ..project.documents import AnyStored, DefinitionKind
-from ..project.entities import Counts, Execution, Run, RunSummary, Subject, new_id
+from ..project.entities import Counts, Execution, ExecutionSource, Run, RunSummary, Subject, new_id
 from .errors import InvalidCursor
 
 T = TypeVar("T")
@@ -55,7 +55,8 @@ def read_cursor(cursor: str) -> str:
 class Filters:
     """What a list is narrowed to; what is not given does not narrow. ``until`` itself is left out.
 
-    ``labels`` are ``key=value`` or ``key``. ``whole`` leaves out executions that are partial or replayed.
+    ``labels`` are ``key=value`` or ``key``. ``whole`` leaves out executions that are partial or
+    replayed, and those whose conversations were not held live. ``rescored_from`` is an execution.
     """
 
     status: str | None = None
@@ -73,6 +74,8 @@ class Filters:
     tags: Sequence[str] = ()
     labels: Sequence[str] = ()
     whole: bool = False
+    source: ExecutionSource | None = None
+    rescored_from: str | None = None
 
 
 EVERYTHING = Filters()

@@ -142,7 +142,7 @@ def list_runs(
 
 def execution_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = [executions.c.deleting.is_(False), *in_period(executions.c.id, filters)]
-    conditions += equal(executions, filters, "eval_id", "status")
+    conditions += equal(executions, filters, "eval_id", "status", "source", "rescored_from")
     conditions += [labelled(label) for label in filters.labels]
     if filters.whole:
         conditions += WHOLE
@@ -153,7 +153,11 @@ def execution_conditions(filters: Filters) -> list[Any]:
     return conditions
 
 
-WHOLE = (executions.c.partial.is_(None), executions.c.replayed.is_(False))
+WHOLE = (
+    executions.c.partial.is_(None),
+    executions.c.replayed.is_(False),
+    executions.c.source == literal("live", literal_execute=True),
+)
 
 
 class _LabelText(FunctionElement[str]):

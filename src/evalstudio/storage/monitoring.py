@@ -18,7 +18,7 @@ from ..project.entities import Execution
 from .alarms import end_alarms, raise_alarm
 from .contract import FinishedRun
 from .queue import execution_row
-from .recording import add_finished
+from .recording import record
 from .rows import AnyRow, moment_of
 from .run_controls import DELETE_BATCH, take_out_runs
 from .schema import alarms, executions, monitor_budgets, monitor_tests, monitored
@@ -106,7 +106,7 @@ def keep_review(unit: Transaction, review: MonitorReview, advance: Advance) -> b
 def _keep_run(unit: Transaction, execution: Execution, finished: FinishedRun) -> None:
     row = execution_row(execution, 0, now_ms())
     unit.connection.execute(_insert(unit, executions).values(row).on_conflict_do_nothing())
-    add_finished(unit, execution, [finished])
+    record(unit, execution, [finished])
 
 
 def _keep_step(unit: Transaction, monitor_id: str, step: TestStep) -> None:

@@ -98,6 +98,8 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
         "labels": execution.labels,
         "partial": execution.partial,
         "replayed": execution.replayed,
+        "source": execution.source,
+        "rescored_from": execution.rescored_from,
         "requirements": [_document(one) for one in execution.requirements],
         "budget": _document(execution.budget) if execution.budget else None,
     }

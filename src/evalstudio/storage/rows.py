@@ -32,7 +32,10 @@ RUN_COLUMNS = [
 _SAME_IN_RUNS = [column.name for column in RUN_COLUMNS if column.name in RunSummary.model_fields]
 
 
-_SAME_IN_EXECUTIONS = ("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed")
+_SAME_IN_EXECUTIONS = (
+    *("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed"),
+    *("source", "rescored_from"),
+)
 
 
 def moment_of(milliseconds: int) -> datetime:

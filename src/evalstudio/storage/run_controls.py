@@ -101,8 +101,9 @@ def end_for_budget(unit: Transaction, execution_id: str) -> int:
 
 
 def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
-    """Queue errored runs again under the next attempt; no others."""
-    rows = _some_locked(unit, which, "error")
+    """Queue errored runs again under the next attempt; no others, and none whose agent was never called."""
+    live = runs.c.execution_id.in_(select(executions.c.id).where(executions.c.source == "live"))
+    rows = _some_locked(unit, which & live, "error")
     if not rows:
         return 0
     moment = now_ms()

@@ -86,7 +86,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0008"
+HEAD = "0009"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -146,6 +146,8 @@ executions = Table(
     Column("environment", Id),
     Column("requirements", Json),
     Column("budget", Json),
+    Column("source", Id, nullable=False, server_default="live"),
+    Column("rescored_from", Id),
 )
 
 baselines = Table(

@@ -135,6 +135,8 @@ class SqlStore:
 
     enqueue = _writing(queue.enqueue)
     record = _writing(recording.record)
+    known_runs = _reading(recording.known_runs)
+    finish_recording = _writing(recording.finish_recording)
     heartbeat = _writing(queue.heartbeat)
     workers = _reading(queue.workers)
     append_turn = _writing(attempts.append_turn)

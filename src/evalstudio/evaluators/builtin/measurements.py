@@ -15,9 +15,9 @@ from .text import Scope, joined, nfc, scoped_texts, word_count
 
 def latency_of(ctx: EvaluatorContext[Any]) -> float | None:
     """How long the last invocation took; ``None`` where nobody measured it, as in a record."""
-    invocation = ctx.last_invocation
-    invoked = bool(invocation.messages) and ctx.facts.given_response is MISSING
-    return invocation.latency_ms if invocation.latency_ms > 0 or invoked else None
+    spent = ctx.last_invocation.latency_ms
+    # A record that says 0 was written by who had nothing to write.
+    return None if spent == 0 and ctx.facts.given_response is not MISSING else spent
 
 
 def budgeted(holds: bool, spent: str, allowed: str, **numbers: float) -> EvaluationResult:

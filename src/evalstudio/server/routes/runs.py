@@ -13,7 +13,7 @@ from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import Outcome, RunOutput
 from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
 from ...execution.rescoring import NotRescorable, rescore
-from ...project.entities import Connector, Execution, ExecutionStatus, Run, RunStatus
+from ...project.entities import Connector, Execution, ExecutionSource, ExecutionStatus, Run, RunStatus
 from ...project.secrets import masked
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -38,10 +38,23 @@ async def list_executions(
     label: Annotated[
         list[Text] | None, Query(max_length=20, description="With these labels: key=value, or key")
     ] = None,
-    whole: Annotated[bool, Query(description="Leave out executions that are partial or replayed")] = False,
+    whole: Annotated[
+        bool, Query(description="Only live executions that are not partial or replayed")
+    ] = False,
+    source: ExecutionSource | None = None,
+    rescored_from: Annotated[Identity | None, Query(alias="rescoredFrom")] = None,
 ) -> ExecutionPage:
     """Executions, newest first."""
-    filters = Filters(eval_id=eval_id, status=status, **period, text=text, labels=label or (), whole=whole)
+    filters = Filters(
+        eval_id=eval_id,
+        status=status,
+        **period,
+        text=text,
+        labels=label or (),
+        whole=whole,
+        source=source,
+        rescored_from=rescored_from,
+    )
     page = await studio.store.executions(filters, **paging)
     return ExecutionPage.model_construct(items=page.items, cursor=page.cursor)
 

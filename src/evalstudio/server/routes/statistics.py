@@ -25,7 +25,7 @@ async def executions(
     period: PeriodDep,
     eval_id: Annotated[Identity | None, Query(alias="evalId")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    whole: Annotated[bool, Query(description="Leave out executions that are partial or replayed")] = True,
+    whole: Annotated[bool, Query(description="Only live executions that are not partial or replayed")] = True,
 ) -> list[ExecutionFigures]:
     """The newest executions in figures: pass rates with intervals, latency, score, tokens.
 
@@ -41,6 +41,7 @@ async def executions(
             created_at=known[one.id].created_at,
             partial=known[one.id].partial,
             replayed=known[one.id].replayed,
+            source=known[one.id].source,
             labels=known[one.id].labels,
         )
         for one in tallies

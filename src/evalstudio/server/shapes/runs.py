@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import RunOutput, Verdict
-from ...project.entities import Connector, Counts, Execution, Moment, RunSummary
+from ...project.entities import Connector, Counts, Execution, ExecutionSource, Moment, RunSummary
 from ...reporting.statistics import Rate
 from .base import Identity, Shape, Text
 
@@ -110,6 +110,7 @@ class ExecutionFigures(Figures):
     created_at: Moment
     partial: str | None
     replayed: bool
+    source: ExecutionSource
     labels: dict[str, Any]
 
 

@@ -7,8 +7,8 @@ from sqlalchemy import BigInteger, Column, Integer, text
 
 from evalstudio.storage.schema import Id, Json, Plain
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:

@@ -1,0 +1,274 @@
+"""The JSON documents of a file, one after the other, in memory that does not grow with the file.
+
+JSON lines, one document over many lines, several after each other, and long lists of them: a list whose
+items are conversations is never held as a whole. ``reading`` makes conversations of the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import chain
+from typing import Any, cast
+
+import orjson
+
+from ..base.json_text import why_not_json
+from ..base.paths import fields_of, items_of
+from ..base.problems import path_text
+from ..messages import has_speaker
+from .json_stream import DEEPEST, LONGEST, TOO_LARGE, BrokenJson, JsonStream, TooLarge
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_NO_NUMBER = re.compile(rb"\bNaN\b|\bInfinity\b")
+# What others measured may hold NaN: it is not judged here.
+_SCORES = frozenset({"scores", "score", "metrics", "reductions"})
+# Lists whose items are read one by one, with the field that must stand before them, if any.
+_LISTS: Mapping[tuple[str, ...], str | None] = {
+    ("samples",): "eval",
+    ("results", "results"): None,
+    ("resourceSpans",): None,
+    ("runs",): None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One JSON value and the line of the file on which it begins."""
+
+    line: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What could not be read: the file it is in, the line, and why."""
+
+    origin: str
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        place = self.origin if self.line is None else f"{self.origin}:{self.line}"
+        return f"{place}: {self.reason}"
+
+
+def read_documents(file: BufferedReader, origin: str) -> Iterator[Document | Unreadable]:
+    """What a file holds, in its order."""
+    if file.peek(3).startswith(_BOM):
+        file.read(3)
+    first = file.readline(LONGEST + 1)
+    second = b""
+    blank = 0
+    while first and not first.strip(_BLANK):
+        blank += 1
+        first = file.readline(LONGEST + 1)
+    if len(first) <= LONGEST:
+        second = file.readline(LONGEST + 1)
+    if _is_line(first, second):
+        yield from _lines(chain((first, second), _rest(file)), origin, blank)
+    elif first.lstrip(_BLANK).startswith((b"{", b"[")):
+        yield from _streamed(JsonStream(file, first + second, line=blank + 1), origin)
+    elif first:
+        yield Unreadable(origin, blank + 1, f"is not JSON: {_beginning(first)}")
+
+
+def _is_line(first: bytes, second: bytes) -> bool:
+    """Whether every line is a document: the first one is whole, or broken and the next one begins anew."""
+    if second.startswith(b"{") and first.rstrip(_BLANK) not in (b"[", b"{"):
+        return True
+    if first.lstrip(_BLANK).startswith(b"[") and not second.strip(_BLANK):
+        return False
+    try:
+        value = decode(first)
+    except ValueError:
+        return False
+    return bool(second.strip(_BLANK)) or not isinstance(value, list)
+
+
+def _beginning(line: bytes) -> str:
+    return f'it begins with "{line[:40].decode(errors="replace").strip()}"'
+
+
+def _rest(file: BufferedReader) -> Iterator[bytes]:
+    while line := file.readline(LONGEST + 1):
+        yield line
+
+
+def _lines(lines: Iterator[bytes], origin: str, number: int) -> Iterator[Document | Unreadable]:
+    continued = False
+    for line in lines:
+        number += 0 if continued else 1
+        whole = len(line) <= LONGEST or line.endswith(b"\n")
+        if not continued and not whole:
+            yield Unreadable(origin, number, f"the line is longer than {LONGEST >> 20} MB")
+        if not continued and whole and line.strip(_BLANK):
+            yield _document(line.strip(_BLANK), number, origin)
+        continued = not line.endswith(b"\n")
+
+
+def _document(text: bytes, line: int, origin: str) -> Document | Unreadable:
+    try:
+        return Document(line, decode(text))
+    except ValueError as error:
+        return Unreadable(origin, line, str(error))
+
+
+def decode(text: bytes) -> Any:
+    """The value of a text; ``ValueError`` says what is wrong with it."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        value = _with_constants(text, error)
+    if text.count(b"[") + text.count(b"{") > DEEPEST and _is_deep(value):
+        raise ValueError(f"is nested deeper than {DEEPEST} levels")
+    return value
+
+
+def _with_constants(text: bytes, error: orjson.JSONDecodeError) -> Any:
+    """A value with NaN in it, which Python writes and JSON does not know: nothing, where it is a score."""
+    if not _NO_NUMBER.search(text):
+        raise ValueError(why_not_json(text, error)) from None
+    try:
+        return _without_nan(json.loads(text), ())
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        raise ValueError(why_not_json(text, error)) from None
+
+
+def _without_nan(value: Any, path: tuple[str | int, ...]) -> Any:
+    if isinstance(value, dict):
+        fields = cast(dict[str, Any], value)
+        return {name: _without_nan(item, (*path, name)) for name, item in fields.items()}
+    if isinstance(value, list):
+        items = cast(list[Any], value)
+        return [_without_nan(item, (*path, place)) for place, item in enumerate(items)]
+    if isinstance(value, float) and not math.isfinite(value):
+        if _SCORES.isdisjoint(path):
+            raise ValueError(f"is not valid JSON: {path_text(path)} is {value}, which is no number in JSON")
+        return None
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [part for item in level for part in _parts(item)]
+        if not level:
+            return False
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(fields_of(value).values()) or items_of(value) or []
+
+
+def _streamed(stream: JsonStream, origin: str) -> Iterator[Document | Unreadable]:
+    """One document over many lines, several of them, or a list of them."""
+    try:
+        while token := stream.peek():
+            if token == b"[":
+                yield from _items(stream, origin)
+            elif token == b"{":
+                yield from _Envelope(stream, origin).documents()
+            else:
+                yield _whole(stream, origin)
+    except BrokenJson as error:
+        yield Unreadable(origin, error.line, str(error))
+
+
+def _items(stream: JsonStream, origin: str) -> Iterator[Document | Unreadable]:
+    """The items of a list; where they are messages, the list is one conversation."""
+    line, begin, messages = stream.line, stream.consumed, list[Any]()
+    is_conversation: bool | None = None
+    for _ in stream.items():
+        item = _whole(stream, origin)
+        if is_conversation is None:
+            is_conversation = isinstance(item, Document) and is_message(item.value)
+        if not is_conversation:
+            yield item
+        elif isinstance(item, Unreadable) or stream.consumed - begin > LONGEST:
+            yield item if isinstance(item, Unreadable) else Unreadable(origin, line, TOO_LARGE)
+            return
+        else:
+            messages.append(item.value)
+    if is_conversation:
+        yield Document(line, messages)
+
+
+def is_message(value: Any) -> bool:
+    """Whether an item of a list is a message, and not a conversation."""
+    return isinstance(value, dict) and has_speaker(cast(dict[str, Any], value)) and "messages" not in value
+
+
+def _whole(stream: JsonStream, origin: str) -> Document | Unreadable:
+    """The next value, if it is not too large to be held."""
+    stream.peek()
+    line = stream.line
+    try:
+        return _document(stream.value(), line, origin)
+    except TooLarge as error:
+        return Unreadable(origin, line, str(error))
+
+
+class _Envelope:
+    """An object over many lines. Where it wraps a list of conversations, each item is a document of its
+    own: the object with this one item in the list and what stood before it."""
+
+    def __init__(self, stream: JsonStream, origin: str) -> None:
+        self.stream = stream
+        self.origin = origin
+        self.line = stream.line
+        self.size = 0
+        self.is_split = False
+        self.whole: dict[str, Any] = {}
+
+    def documents(self) -> Iterator[Document | Unreadable]:
+        try:
+            yield from self._fields(self.whole, ())
+        except (ValueError, TooLarge) as error:
+            if isinstance(error, BrokenJson):
+                raise
+            yield Unreadable(self.origin, self.line, str(error))
+            raise BrokenJson("nothing after it can be read", self.stream.line) from None
+        if not self.is_split:
+            yield Document(self.line, self.whole)
+
+    def _fields(self, fields: dict[str, Any], path: tuple[str, ...]) -> Iterator[Document | Unreadable]:
+        for name in self.stream.names():
+            inner = (*path, name)
+            token = self.stream.peek()
+            if token == b"[" and inner in _LISTS and (_LISTS[inner] or name) in {*fields, name}:
+                yield from self._split(fields, name)
+            elif token == b"{" and any(inner == long[:-1] for long in _LISTS if len(long) > 1):
+                fields[name] = dict[str, Any]()
+                yield from self._fields(fields[name], inner)
+            else:
+                fields[name] = self._value()
+
+    def _split(self, fields: dict[str, Any], name: str) -> Iterator[Document | Unreadable]:
+        self.is_split = True
+        for _ in self.stream.items():
+            item = _whole(self.stream, self.origin)
+            if isinstance(item, Unreadable):
+                yield item
+                continue
+            fields[name] = [item.value]
+            yield Document(item.line, _copied(self.whole))
+        fields[name] = []
+
+    def _value(self) -> Any:
+        text = self.stream.value()
+        self.size += len(text)
+        if self.size > LONGEST:
+            raise TooLarge(TOO_LARGE)
+        return decode(text)
+
+
+def _copied(whole: dict[str, Any]) -> dict[str, Any]:
+    """The objects on the way to the list are filled further; the rest is never changed."""
+    return {name: dict(fields_of(item)) if isinstance(item, dict) else item for name, item in whole.items()}
