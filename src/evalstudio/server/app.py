@@ -17,7 +17,7 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .readiness import LoopWatch
-from .routes import comparing, definitions, evaluations, events, runs, statistics, system
+from .routes import comparing, definitions, evaluations, events, monitors, runs, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -37,6 +37,7 @@ _ROUTERS = (
     statistics.router,
     comparing.router,
     events.router,
+    monitors.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.
 
@@ -85,6 +86,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     studio: Studio | None = app.state.studio
     if studio is not None:
         studio.processing.start()
+        studio.alarm_delivery.start()
     watching = asyncio.create_task(app.state.loop_watch.run())
     try:
         yield
@@ -92,6 +94,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
         watching.cancel()
         if studio is not None:
             await studio.hub.close()
+            await studio.alarm_delivery.stop()
             await studio.processing.stop()
 
 

@@ -18,6 +18,7 @@ from .policy import ServerPolicy
 from .security import AccessControl
 
 if TYPE_CHECKING:
+    from ..execution.alarm_delivery import AlarmDeliveryTask
     from ..execution.processor import ProcessorTask
     from ..execution.workspace import Workspace
     from ..storage.store import SqlStore
@@ -32,6 +33,7 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: ProcessorTask
+    alarm_delivery: AlarmDeliveryTask
 
     @property
     def store(self) -> SqlStore:

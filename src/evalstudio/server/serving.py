@@ -15,6 +15,7 @@ import uvicorn
 from ..base.addresses import is_local
 from ..base.networks import public_only
 from ..base.signals import stop_on_signals
+from ..execution.alarm_delivery import AlarmDeliveryTask
 from ..execution.processor import ProcessorTask
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
@@ -67,7 +68,7 @@ async def open_studio(
     check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
     async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
         processing = ProcessorTask(workspace, enabled=processor)
-        yield Studio(workspace, policy, EventHub(workspace.store), processing)
+        yield Studio(workspace, policy, EventHub(workspace.store), processing, AlarmDeliveryTask(workspace))
 
 
 def _config(config_path: Path | None) -> tuple[ProjectConfig, Path]:
