@@ -25,7 +25,7 @@ from ..project.monitors import Monitor
 from ..recordings.conversation import RecordedConversation
 from ..reporting.monitoring import BandChange, MonitorTest
 from ..storage.contract import FinishedRun, NewRun, Snapshot
-from ..storage.monitoring import AlarmChange, MonitorReview, TestStep
+from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep
 from ..storage.rows import milliseconds_of
 from .processor import every_item
 from .reviewing import ReviewedScenario, review_one
@@ -105,7 +105,7 @@ class _MonitorReviewer:
             finished.ending.verdict.outcome if finished else NOT_JUDGED,
         )
 
-        def advance(kept: Mapping[str, Any] | None) -> TestStep:
+        def advance(kept: Mapping[str, Any] | None) -> MonitorStep:
             step = _advanced(monitor, kept, basis, outcome, milliseconds_of(moment))
             changes[:] = step.changes
             return step
@@ -208,7 +208,7 @@ def _basis(monitor: Monitor, scenario: ReviewedScenario) -> str:
 
 def _advanced(
     monitor: StoredMonitor, kept: Mapping[str, Any] | None, basis: str, outcome: str, now_ms: int
-) -> TestStep:
+) -> MonitorStep:
     """A monitor's tests after one more conversation, and the alarms that come of it."""
     test = MonitorTest.read(kept, basis)
     restarted = kept is not None and kept.get("basis") != basis
@@ -220,7 +220,7 @@ def _advanced(
         for one in changes
     ]
     position = test.position if test.position > before else None
-    return TestStep(test.to_json(), position, alarms, restarted)
+    return MonitorStep(test.to_json(), position, alarms, restarted)
 
 
 def _alarm(monitor: StoredMonitor, change: BandChange) -> Alarm:

@@ -52,7 +52,7 @@ class AlarmChange:
     to_deliver: bool = False
 
 
-class TestStep(NamedTuple):
+class MonitorStep(NamedTuple):
     """A monitor's tests after one more conversation. ``restarted`` ends the alarms of the tests before."""
 
     body: Mapping[str, Any]
@@ -62,7 +62,7 @@ class TestStep(NamedTuple):
 
 
 # Given the tests as they are kept, what one more conversation makes of them. It may be asked more than once.
-Advance = Callable[[Mapping[str, Any] | None], TestStep]
+Advance = Callable[[Mapping[str, Any] | None], MonitorStep]
 
 
 def reviewed_revision(unit: Transaction, monitor_id: str, conversation_key: str) -> int | None:
@@ -109,7 +109,7 @@ def _keep_run(unit: Transaction, execution: Execution, finished: FinishedRun) ->
     record(unit, execution, [finished])
 
 
-def _keep_step(unit: Transaction, monitor_id: str, step: TestStep) -> None:
+def _keep_step(unit: Transaction, monitor_id: str, step: MonitorStep) -> None:
     test = update(monitor_tests).where(monitor_tests.c.monitor_id == monitor_id)
     unit.connection.execute(test.values(body=dict(step.body)))
     if step.restarted:
