@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.conversation.talking import verdict
 from tests.support.model_server import ModelServer
 from tests.support.projects import make_project, scripted
 
@@ -99,7 +100,6 @@ async def test_a_newer_revision_takes_the_place_of_the_review_before(workspace: 
     await on_conversation(workspace, said("grows", "thank you"), {}, revision=1)
     await on_conversation(workspace, said("grows", "go away"), {}, revision=2)
     await on_conversation(workspace, said("grows", "thank you"), {}, revision=1)
-    assert await total(workspace, monitor) | {} == (await total(workspace, monitor))
     counts = await total(workspace, monitor)
     assert (counts["pass"], counts["fail"]) == (0, 1)
     [run] = (await workspace.store.runs()).items
@@ -185,7 +185,7 @@ async def test_times_that_cannot_be_believed_are_the_time_of_arrival(workspace: 
 async def test_what_no_judge_may_be_called_for_is_not_judged_and_never_a_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with ModelServer() as models:
+    async with ModelServer(verdict(True, evidence=["thank you"])) as models:
         settings = {
             "provider": "openai",
             "baseUrl": models.url,
@@ -200,6 +200,7 @@ async def test_what_no_judge_may_be_called_for_is_not_judged_and_never_a_pass(
                 await on_conversation(workspace, said(f"c{number}"), {}, revision=1)
             counts = await total(workspace, monitor)
             assert counts["notJudged"] >= 1
+            assert counts["pass"] >= 1
             assert sum(counts.values()) == 4
             assert await workspace.store.judge_calls(monitor.id, datetime.now(UTC).date().isoformat()) <= 3
 
