@@ -79,7 +79,13 @@ class TestStatus:
         assert f"First eval, {ran['execution']['startedAt'][:10]}" in typed("status").out
         found = typed("status", "--json").data
         assert found["lastExecution"]["id"] == ran["execution"]["id"]
-        assert found["definitions"] == {"personas": 0, "connectors": 1, "scenarios": 1, "evals": 1}
+        assert found["definitions"] == {
+            "personas": 0,
+            "connectors": 1,
+            "scenarios": 1,
+            "evals": 1,
+            "monitors": 0,
+        }
         assert found["models"] is None
 
     def test_no_secret_of_the_config_is_shown(self, project: Path, typed: Typed) -> None:

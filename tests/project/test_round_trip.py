@@ -32,7 +32,14 @@ from evalstudio.project.documents import (
     read_documents,
     to_text,
 )
-from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, name_key
+from evalstudio.project.entities import (
+    StoredConnector,
+    StoredEval,
+    StoredMonitor,
+    StoredPersona,
+    StoredScenario,
+    name_key,
+)
 
 AROUND = DefinitionContext(create_registry(), Path("/nowhere"))
 EMPTY = project_state_of({kind: [] for kind in KINDS})
@@ -105,7 +112,24 @@ def projects(draw: st.DrawFn) -> dict[Any, list[Any]]:
         )
         for name in draw(some_names)
     ]
-    return {"persona": personas, "connector": connectors, "scenario": scenarios, "eval": evals}
+    monitors = [
+        StoredMonitor(
+            name=name,
+            scenario_ids=[draw(st.sampled_from([s.id for s in scenarios]))],
+            **draw(optional(description=texts, sampling_rate=st.floats(0, 1), filter=_filters)),
+        )
+        for name in draw(some_names)
+    ]
+    kinds = {"persona": personas, "connector": connectors, "scenario": scenarios, "eval": evals}
+    return {**kinds, "monitor": monitors}
+
+
+_attributes = st.sampled_from(["gen_ai.agent.name", 'attributes["a b"][0]', "service.name"])
+_filters = st.lists(
+    st.fixed_dictionaries({"attribute": _attributes, "in": st.lists(texts, min_size=1, max_size=2)})
+    | st.fixed_dictionaries({"attribute": _attributes, "exists": st.booleans()}),
+    max_size=2,
+)
 
 
 @st.composite

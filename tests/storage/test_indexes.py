@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
+from tests.storage.test_store_monitoring import advanced, review
 from tests.support.stored_runs import claimed, ending, queued, turn
 
 from evalstudio.project.config import StorageSettings
@@ -45,6 +46,10 @@ async def use_everything(store: SqlStore) -> None:
     await store.feedback(evaluation_id=evaluation)
     await store.evaluations(Filters(agent_id="a"))
     await store.evaluations(Filters(session_id="s"))
+    await store.keep_review(review(), advanced)
+    await store.monitored_counts("m1", 0, 2, 1)
+    await store.alarms("m1")
+    await store.claim_alarms(1000, 5)
     await store.delete_execution(execution.id)
     await store.prune(timedelta(days=1))
     await store.add_spans([NewSpan(b"1" * 24, b"1" * 16, None, b"", 0)], ConversationLimits(9, 9))

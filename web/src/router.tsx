@@ -68,6 +68,10 @@ const routes = root.addChildren([
   page('/connectors/$connectorId', () => import('./pages/connectors/ConnectorPage')),
   page('/evaluators', () => import('./pages/evaluators/EvaluatorsPage')),
   page('/evaluators/$type', () => import('./pages/evaluators/EvaluatorPage')),
+  page('/monitors', () => import('./pages/monitors/MonitorsPage')),
+  page('/monitors/new', () => import('./pages/monitors/NewMonitorPage')),
+  page('/monitors/$monitorId', () => import('./pages/monitors/MonitorPage')),
+  page('/monitors/$monitorId/edit', () => import('./pages/monitors/EditMonitorPage')),
   page('/settings', () => import('./pages/settings/SettingsPage')),
 ]);
 

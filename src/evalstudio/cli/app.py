@@ -15,6 +15,7 @@ from . import (
     evaluators,
     executions,
     files,
+    monitors,
     new_project,
     personas,
     report,
@@ -47,6 +48,7 @@ app.add_typer(baselines.app, name="baseline")
 app.add_typer(scenarios.app, name="scenario")
 app.add_typer(personas.app, name="persona")
 app.add_typer(connectors.app, name="connector")
+app.add_typer(monitors.app, name="monitor")
 app.add_typer(evaluators.app, name="evaluators")
 app.add_typer(evaluators.plugins_app, name="plugins")
 app.command("score")(score.score)

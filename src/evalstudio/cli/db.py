@@ -86,7 +86,7 @@ def restore_database(
 
     settings, folder = _storage(config)
     counts = run_async(restore(settings, folder, file))
-    shown = ("personas", "scenarios", "connectors", "evals", "executions", "runs", "evaluations")
+    shown = ("personas", "scenarios", "connectors", "evals", "monitors", "executions", "runs", "evaluations")
     text = f"Restored {', '.join(f'{counts[name]:,} {name}' for name in shown)}."
     print_result(as_json, counts, text)
 

@@ -61,7 +61,7 @@ def definition_app(
     """The commands of one kind; ``noun`` has its article, ``row`` makes a line of the list."""
     app = typer.Typer(no_args_is_help=True, help=help)
     fields_of = [FieldOption("--name", "name", "Its name."), *options]
-    masked = ", secrets masked" if kind in ("persona", "connector") else ""
+    masked = ", secrets masked" if kind in ("persona", "connector", "monitor") else ""
 
     @app.command("list", help=f"List the {kind}s.")
     @on_project

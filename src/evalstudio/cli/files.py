@@ -114,7 +114,7 @@ def _write(folder: Path, documents: list[Document], form: Format, as_json: bool)
         warn(f"Other files are there too, which may define the same names again: {listed}")
 
 
-_KINDS = ("definitions", "scenario", "persona", "connector", "eval", "config", "scoring")
+_KINDS = ("definitions", "scenario", "persona", "connector", "eval", "monitor", "config", "scoring")
 
 
 def schema(

@@ -38,7 +38,7 @@ class Measure:
 
     async def request(self, project: LocalProject) -> ReviewRequest:
         from ..execution.review_request import request_by_eval, request_by_plan, request_by_scenario
-        from .eval_run import find_eval
+        from .eval_start import find_eval
 
         workspace = project.workspace
         if self.plan is not None:

@@ -24,9 +24,11 @@ from ..project.entities import (
     Stored,
     StoredConnector,
     StoredEval,
+    StoredMonitor,
     StoredPersona,
     StoredScenario,
 )
+from ..project.monitors import Monitor
 from ..reporting.comparison import ComparisonResult
 from ..reporting.requirements import ExecutionConclusion
 from ..version import __version__
@@ -91,7 +93,7 @@ async def raise_refusal(response: ClientResponse) -> None:
 
 
 DefinitionT = TypeVar("DefinitionT", bound=BaseModel)
-StoredT = TypeVar("StoredT", StoredPersona, StoredScenario, StoredConnector, StoredEval)
+StoredT = TypeVar("StoredT", StoredPersona, StoredScenario, StoredConnector, StoredEval, StoredMonitor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class AsyncClient:
         self.scenarios = AsyncDefinitions(self, "/api/scenarios", Scenario, StoredScenario)
         self.connectors = AsyncDefinitions(self, "/api/connectors", Connector, StoredConnector)
         self.evals = AsyncDefinitions(self, "/api/evals", Eval, StoredEval)
+        self.monitors = AsyncDefinitions(self, "/api/monitors", Monitor, StoredMonitor)
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -49,6 +49,7 @@ class Client:
         self.scenarios = Definitions(self, self.asynchronous.scenarios)
         self.connectors = Definitions(self, self.asynchronous.connectors)
         self.evals = Definitions(self, self.asynchronous.evals)
+        self.monitors = Definitions(self, self.asynchronous.monitors)
 
     status = _blocking(AsyncClient.status)
     evaluator_types = _blocking(AsyncClient.evaluator_types)

@@ -30,6 +30,7 @@ from ..project.changes import (
 from ..project.documents import (
     KINDS,
     REFERENCES,
+    STORED,
     AnyStored,
     DefinitionKind,
     Document,
@@ -38,7 +39,7 @@ from ..project.documents import (
     read_document,
     read_stored,
 )
-from ..project.entities import StoredConnector, StoredPersona, name_key
+from ..project.entities import StoredConnector, StoredMonitor, StoredPersona, name_key
 from ..project.secrets import SecretBox, addressee, masked
 from ..storage.contract import DefinitionWrite, Filters, IdempotencyKey, Page, Records, every_item
 from ..storage.errors import NotFound, VersionConflict
@@ -192,9 +193,9 @@ class DefinitionService:
 
 def masked_entity(entity: AnyStored) -> AnyStored:
     """A definition as it may be shown."""
-    if not isinstance(entity, StoredPersona | StoredConnector):
+    if not isinstance(entity, StoredPersona | StoredConnector | StoredMonitor):
         return entity
-    kind = "persona" if isinstance(entity, StoredPersona) else "connector"
+    kind: DefinitionKind = next(kind for kind in KINDS if isinstance(entity, STORED[kind]))
     return read_stored(kind, masked(entity.model_dump(by_alias=True, warnings=False)))
 
 

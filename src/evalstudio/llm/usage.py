@@ -38,6 +38,14 @@ class RoleUsage:
         else:
             self.cost = (self.cost or 0.0) + cost
 
+    def include(self, other: RoleUsage) -> None:
+        """Add the calls, tokens and cost of another total."""
+        self.calls += other.calls
+        self.tokens += other.tokens
+        self.unpriced += other.unpriced
+        if other.cost is not None:
+            self.cost = (self.cost or 0.0) + other.cost
+
     def to_json(self) -> dict[str, Any]:
         return {
             "calls": self.calls,
@@ -59,13 +67,19 @@ _counting: ContextVar[dict[str, RoleUsage] | None] = ContextVar("evalstudio_mode
 
 @contextmanager
 def counting_usage() -> Generator[dict[str, RoleUsage]]:
-    """Count by role what models use for what is done inside, such as one run."""
+    """Count by role what models use for what is done inside, such as one run.
+
+    Who counts around it, such as a budget, counts it too.
+    """
     usage: dict[str, RoleUsage] = {}
     token = _counting.set(usage)
     try:
         yield usage
     finally:
         _counting.reset(token)
+        if (around := _counting.get()) is not None:
+            for role, used in usage.items():
+                around.setdefault(role, RoleUsage()).include(used)
 
 
 def count_usage(role: str, tokens: TokensUsage, cost: float | None) -> None:

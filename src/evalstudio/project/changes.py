@@ -35,9 +35,10 @@ from .documents import (
     spelled_as_defined,
 )
 from .entities import Connector, name_key, now
+from .monitors import Monitor
 from .secrets import SecretBox, addressee, check_variables, refuse_sealed, restored
 from .secrets import check_references as check_own_variables
-from .validation import check_connector, check_scenario
+from .validation import check_connector, check_monitor, check_scenario
 
 Sign = Literal["+", "~", "-"]
 DefinitionKey = tuple[DefinitionKind, str]
@@ -242,7 +243,9 @@ def _foreign_references(
 ) -> Iterator[Problem]:
     """References to the environment in definitions whose author does not own it."""
     for document in settled:
-        if document.kind not in ("persona", "connector") or not context.is_from_elsewhere(document):
+        if document.kind not in ("persona", "connector", "monitor") or not context.is_from_elsewhere(
+            document
+        ):
             continue
         known, problems = project_state.documents.get(document.key), ProblemList()
         with problems.collect():
@@ -297,6 +300,9 @@ def _problems_here(
             check_connector(Connector.model_validate(document.body), context.registry)
         elif document.kind == "scenario":
             _check_scenario(document, people, context)
+        elif document.kind == "monitor":
+            check_own_variables(document.body)
+            check_monitor(_monitor_of(document), context.registry)
     return problems
 
 
@@ -344,6 +350,11 @@ def _types_are_known(document: Document, context: DefinitionContext) -> bool:
 
 def _persona_of(document: Document) -> Persona:
     return Persona.model_validate({key: item for key, item in document.body.items() if key != "connectors"})
+
+
+def _monitor_of(document: Document) -> Monitor:
+    fields = {"scenarioIds" if key == "scenarios" else key: item for key, item in document.body.items()}
+    return Monitor.model_validate(fields)
 
 
 def _check_scenario(document: Document, people: Mapping[str, Persona], context: DefinitionContext) -> None:

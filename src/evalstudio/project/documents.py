@@ -23,36 +23,41 @@ from .entities import (
     Stored,
     StoredConnector,
     StoredEval,
+    StoredMonitor,
     StoredPersona,
     StoredScenario,
     name_key,
 )
+from .monitors import Monitor
 from .secrets import is_secret, masked
 
-DefinitionKind = Literal["persona", "connector", "scenario", "eval"]
+DefinitionKind = Literal["persona", "connector", "scenario", "eval", "monitor"]
 
-KINDS: tuple[DefinitionKind, ...] = ("persona", "connector", "scenario", "eval")
+KINDS: tuple[DefinitionKind, ...] = ("persona", "connector", "scenario", "eval", "monitor")
 # What is referred to is written before what refers to it.
-WRITE_ORDER: tuple[DefinitionKind, ...] = ("connector", "persona", "scenario", "eval")
+WRITE_ORDER: tuple[DefinitionKind, ...] = ("connector", "persona", "scenario", "eval", "monitor")
 PLURALS: dict[str, DefinitionKind] = {f"{kind}s": kind for kind in KINDS}
 MODELS: dict[DefinitionKind, type[BaseModel]] = {
     "persona": Persona,
     "connector": Connector,
     "scenario": Scenario,
     "eval": Eval,
+    "monitor": Monitor,
 }
-AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval
+AnyStored = StoredPersona | StoredScenario | StoredConnector | StoredEval | StoredMonitor
 STORED: dict[DefinitionKind, type[AnyStored]] = {
     "persona": StoredPersona,
     "connector": StoredConnector,
     "scenario": StoredScenario,
     "eval": StoredEval,
+    "monitor": StoredMonitor,
 }
 REFERENCES: dict[DefinitionKind, dict[str, tuple[str, DefinitionKind]]] = {
     "persona": {"connectors": ("connectorIds", "connector")},
     "connector": {},
     "scenario": {"personas": ("personaIds", "persona")},
     "eval": {"scenarios": ("scenarioIds", "scenario"), "connectors": ("connectorIds", "connector")},
+    "monitor": {"scenarios": ("scenarioIds", "scenario")},
 }
 _STORED = set(Stored.model_fields)
 _SCHEMA = "$schema"

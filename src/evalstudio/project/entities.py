@@ -28,6 +28,7 @@ from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
 from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
 from ..messages import Message
+from .monitors import Monitor
 from .requirements import Budget, Requirement
 
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
@@ -181,6 +182,10 @@ class StoredConnector(Connector, Stored):
 
 class StoredEval(Eval, Stored):
     """An eval as it is kept."""
+
+
+class StoredMonitor(Monitor, Stored):
+    """A monitor as it is kept."""
 
 
 class _Entity(BaseModel):

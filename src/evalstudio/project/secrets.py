@@ -35,6 +35,8 @@ KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
 _OWN_VARIABLE = re.compile(rf"\$\{{\s*(?!{PUBLIC_VARIABLES})EVALSTUDIO_", re.IGNORECASE)
 _SCHEMES = ("bearer ", "basic ")
+# Where a definition has settings of a type, or of whom to call.
+_SETTINGS = ("config", "alarm")
 # Settings that say where a connector talks to: by the last word of their names, or by how they look.
 _PLACES = frozenset(
     word
@@ -70,10 +72,16 @@ def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     for name, value in headers.items():
         if isinstance(value, str) and is_secret(name, value):
             yield ("headers", name), value
-    for path, value in texts_in(body.get("config"), ("config",)):
+    for path, value in _settings_in(body):
         named = any(isinstance(step, str) and _SETTING.search(step) for step in path[1:])
         if _is_literal(value) and (named or _stands_for_one(value)):
             yield path, value
+
+
+def _settings_in(body: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
+    """The texts in which a connector, or the alarm of a monitor, may hold secrets and addresses."""
+    for name in _SETTINGS:
+        yield from texts_in(body.get(name), (name,))
 
 
 def _stands_for_one(value: str) -> bool:
@@ -141,8 +149,8 @@ def _goes_no_further(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
 
 def addressee(body: Mapping[str, Any]) -> tuple[Any, ...]:
     """Whom a connector's secrets are given to: a kind of connector and whatever says where it talks to."""
-    config: Any = body.get("config")
-    return body.get("type"), origin(body.get("baseUrl")), *sorted(_addresses_in(config, ("config",)))
+    places = [place for name in _SETTINGS for place in _addresses_in(body.get(name), (name,))]
+    return body.get("type"), origin(body.get("baseUrl")), *sorted(places)
 
 
 def _addresses_in(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -179,7 +187,7 @@ def check_recipient(persona: Persona, connector_id: str | None, connector_name: 
         raise InvalidInput(Problem(message, hint=hint))
 
 
-def check_address(address: str | None) -> None:
+def check_address(address: str | None, path: FieldPath = ("baseUrl",)) -> None:
     """Refuse an address with a secret written into it: it would be shown wherever the address is."""
     try:
         parts = urlsplit(address or "")
@@ -191,7 +199,7 @@ def check_address(address: str | None) -> None:
     }
     if any(map(_is_literal, {password or ""} | query)):
         hint = "use a header for it, or a reference such as ${AGENT_KEY}"
-        raise InvalidInput(Problem("holds a literal secret", ("baseUrl",), hint))
+        raise InvalidInput(Problem("holds a literal secret", path, hint))
 
 
 def _resolved_texts(body: Mapping[str, Any]) -> dict[FieldPath, str]:
@@ -199,7 +207,7 @@ def _resolved_texts(body: Mapping[str, Any]) -> dict[FieldPath, str]:
     headers: Mapping[str, str] = body.get("headers") or {}
     texts: dict[FieldPath, str] = {("baseUrl",): body.get("baseUrl") or ""}
     texts |= {("headers", name): text for name, text in headers.items()}
-    return texts | {("config", *path): text for path, text in texts_in(body.get("config"))}
+    return texts | dict(_settings_in(body))
 
 
 def check_variables(

@@ -18,8 +18,10 @@ from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, p
 from ..connectors.contract import ConnectorDefinition
 from ..conversation.definitions import Case, Persona, Scenario
 from ..conversation.preparation import prepare
+from ..messages import Message
 from ..plugins import PluginRegistry
 from .entities import Connector
+from .monitors import Monitor
 from .secrets import check_address, check_references, is_secret
 
 
@@ -70,6 +72,23 @@ def check_connector(connector: Connector, registry: PluginRegistry) -> Connector
     problems.check()
     assert definition is not None, "an unknown type is a problem"
     return definition
+
+
+# A conversation that a monitor reviews has begun already.
+_SPOKEN = [Message(role="user", content="…")]
+
+
+def check_monitor(monitor: Monitor, registry: PluginRegistry) -> None:
+    """Whether what a monitor judges by can be prepared, and its alarms may be sent."""
+    problems = ProblemList()
+    if (webhook := monitor.alarm.webhook) is not None:
+        with problems.collect():
+            check_address(webhook.url, ("alarm", "webhook", "url"))
+    if not monitor.scenario_ids:
+        with problems.collect():
+            scenario = monitor.own_scenario().model_copy(update={"messages": _SPOKEN})
+            prepare(scenario, registry, has_model=True)
+    problems.check()
 
 
 MOST_CASES = 100_000

@@ -23,6 +23,7 @@ from .routes import (
     definitions,
     evaluations,
     events,
+    monitors,
     reviews,
     runs,
     statistics,
@@ -50,6 +51,7 @@ _ROUTERS = (
     reviews.router,
     events.router,
     conversations.router,
+    monitors.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.
 
@@ -103,6 +105,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
         studio.processing.start()
         if studio.intake is not None:
             studio.intake.start()
+        studio.alarm_delivery.start()
     watching = asyncio.create_task(app.state.loop_watch.run())
     try:
         yield
@@ -113,6 +116,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
             await studio.hub.close()
             if studio.intake is not None:
                 await studio.intake.stop()
+            await studio.alarm_delivery.stop()
             await studio.processing.stop()
 
 

@@ -19,6 +19,7 @@ from .policy import ServerPolicy
 from .security import AccessControl
 
 if TYPE_CHECKING:
+    from ..execution.alarm_delivery import AlarmDeliveryTask
     from ..execution.intake import IntakeTask
     from ..execution.processor import ProcessorTask
     from ..execution.receiving import Receiver
@@ -35,6 +36,7 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: ProcessorTask
+    alarm_delivery: AlarmDeliveryTask
     background: BackgroundWork = field(default_factory=BackgroundWork)
     intake: IntakeTask | None = None
     receiver: Receiver | None = None

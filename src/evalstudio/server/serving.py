@@ -15,7 +15,9 @@ import uvicorn
 from ..base.addresses import is_local
 from ..base.networks import public_only
 from ..base.signals import stop_on_signals
+from ..execution.alarm_delivery import AlarmDeliveryTask
 from ..execution.intake import IntakeTask
+from ..execution.monitoring import on_conversation
 from ..execution.processor import ProcessorTask
 from ..execution.receiving import Receiver, missing_extra
 from ..execution.workspace import open_workspace
@@ -69,10 +71,11 @@ async def open_studio(
     check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
     async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
         processing = ProcessorTask(workspace, enabled=processor)
-        studio = Studio(workspace, policy, EventHub(workspace.store), processing)
+        delivery = AlarmDeliveryTask(workspace)
+        studio = Studio(workspace, policy, EventHub(workspace.store), processing, delivery)
         if workspace.config.production.enabled:
             studio.receiver = Receiver(workspace)
-            studio.intake = IntakeTask(workspace)
+            studio.intake = IntakeTask(workspace, on_conversation)
         yield studio
 
 

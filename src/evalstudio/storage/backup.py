@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1000
 # Which tables say that a project is in use already.
-_CONTENT = ("personas", "scenarios", "connectors", "evals", "executions", "evaluations")
+_CONTENT = ("personas", "scenarios", "connectors", "evals", "monitors", "executions", "evaluations")
 
 
 async def back_up(settings: StorageSettings, base: Path, target: Path) -> int:

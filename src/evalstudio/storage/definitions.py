@@ -1,4 +1,4 @@
-"""Personas, scenarios, connectors and evals: documents with a unique name and a version."""
+"""Personas, scenarios, connectors, evals and monitors: documents with a unique name and a version."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from ..base.json_text import json_text
 from ..conversation.definitions import Persona, Scenario
 from ..project.documents import REFERENCES, AnyStored, DefinitionKind, read_stored
 from ..project.entities import Connector, Stored, StoredScenario, name_key, now
+from ..project.monitors import Monitor
 from . import schema
 from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .lists import contains, tagged
+from .monitoring import forget_monitor
 from .pages import paged
 from .rows import AnyRow, milliseconds_of, moment_of
 from .schema import baselines, short_key
@@ -29,6 +31,7 @@ TABLES: dict[DefinitionKind, Table] = {
     "scenario": schema.scenarios,
     "connector": schema.connectors,
     "eval": schema.evals,
+    "monitor": schema.monitors,
 }
 _OWN = set(Stored.model_fields)
 
@@ -38,6 +41,8 @@ def kind_of(entity: AnyStored) -> DefinitionKind:
         return "persona"
     if isinstance(entity, Scenario):
         return "scenario"
+    if isinstance(entity, Monitor):
+        return "monitor"
     return "connector" if isinstance(entity, Connector) else "eval"
 
 
@@ -98,6 +103,8 @@ def remove(
         raise InUse(f'The {kind} "{row.name}" is used by {names}. Take it out there first.')
     if kind == "eval":
         unit.connection.execute(delete(baselines).where(baselines.c.eval_id == definition_id))
+    if kind == "monitor":
+        forget_monitor(unit, definition_id)
     unit.connection.execute(delete(TABLES[kind]).where(TABLES[kind].c.id == definition_id))
 
 

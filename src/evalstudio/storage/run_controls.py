@@ -163,6 +163,14 @@ def delete_runs_of(unit: Transaction, execution_id: str) -> int:
 
 def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
     """Single runs, with the counts of their executions put right."""
+    rows = take_out_runs(unit, run_ids)
+    for execution_id in sorted({row.execution_id for row in rows}):
+        mark_partial(unit, execution_id, "deleted")
+    return len(rows)
+
+
+def take_out_runs(unit: Transaction, run_ids: Sequence[str]) -> Sequence[AnyRow]:
+    """The same where others take their place, so that their executions stay whole."""
     rows = unit.connection.execute(
         select(runs.c.id, runs.c.execution_id, runs.c.status, runs.c.outcome)
         .where(runs.c.id.in_(run_ids))
@@ -174,10 +182,8 @@ def delete_runs(unit: Transaction, run_ids: Sequence[str]) -> int:
         counted_as = row.status if row.status in COUNTED else COUNT_OF[row.outcome]
         unit.count(row.execution_id, total=-1, **{counted_as: -1})
         unit.add_event("run.deleted", row.execution_id, row.id)
-    for execution_id in sorted({row.execution_id for row in rows}):
-        mark_partial(unit, execution_id, "deleted")
     _delete_with_rows(unit, [row.id for row in rows])
-    return len(rows)
+    return rows
 
 
 def _delete_with_rows(unit: Transaction, ids: Sequence[str]) -> None:

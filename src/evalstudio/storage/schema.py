@@ -90,7 +90,7 @@ def short_key(text: str) -> str:
     return f"{text[:150]}…{hashlib.sha256(clean_text(text).encode()).hexdigest()}"
 
 
-HEAD = "0011"
+HEAD = "0012"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -118,6 +118,7 @@ personas = _definitions("personas")
 scenarios = _definitions("scenarios", Column("tags", Plain, nullable=False))
 connectors = _definitions("connectors")
 evals = _definitions("evals")
+monitors = _definitions("monitors")
 
 snapshots = Table(
     "snapshots",
@@ -363,3 +364,54 @@ spans = Table(
     Column("body", LargeBinary, nullable=False),
 )
 Index("spans_by_conversation", spans.c.conversation_id)
+monitored = Table(
+    "monitored",
+    metadata,
+    Column("monitor_id", Id, primary_key=True),
+    Column("conversation_key", Id, primary_key=True),
+    Column("conversation_id", Plain, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("outcome", Id, nullable=False),
+    Column("reason", Plain, nullable=False),
+    Column("execution_id", Id),
+    Column("run_id", Id),
+    Column("position", Integer),
+    moment("at", nullable=False),
+    moment("reviewed", nullable=False),
+)
+Index("monitored_by_time", monitored.c.monitor_id, monitored.c.at)
+Index("monitored_by_position", monitored.c.monitor_id, monitored.c.position)
+
+monitor_tests = Table(
+    "monitor_tests",
+    metadata,
+    Column("monitor_id", Id, primary_key=True),
+    Column("body", Json, nullable=False),
+)
+
+monitor_budgets = Table(
+    "monitor_budgets",
+    metadata,
+    Column("monitor_id", Id, primary_key=True),
+    Column("day", Id, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
+)
+
+alarms = Table(
+    "alarms",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("monitor_id", Id, nullable=False),
+    Column("kind", Id, nullable=False),
+    moment("created", nullable=False),
+    moment("ended"),
+    moment("acknowledged"),
+    Column("body", Json, nullable=False),
+    Column("delivery", Id, nullable=False),
+    Column("tries", Integer, nullable=False),
+    moment("next_try"),
+    Column("delivery_error", Plain),
+)
+PENDING = text("delivery = 'pending'")
+Index("alarms_by_monitor", alarms.c.monitor_id, alarms.c.id)
+Index("alarms_pending", alarms.c.next_try, sqlite_where=PENDING, postgresql_where=PENDING)

@@ -11,13 +11,22 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from ..base.json_text import HasJson
 from ..project.documents import DefinitionKind
-from ..project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, new_id
+from ..project.entities import (
+    StoredConnector,
+    StoredEval,
+    StoredMonitor,
+    StoredPersona,
+    StoredScenario,
+    new_id,
+)
+from . import alarms as raised
 from . import (
     attempts,
     comparing,
     definitions,
     lists,
     model_limits,
+    monitoring,
     production,
     queue,
     recording,
@@ -109,6 +118,8 @@ class SqlStore:
     async def get(self, kind: Literal["connector"], definition_id: str) -> StoredConnector: ...
     @overload
     async def get(self, kind: Literal["eval"], definition_id: str) -> StoredEval: ...
+    @overload
+    async def get(self, kind: Literal["monitor"], definition_id: str) -> StoredMonitor: ...
     async def get(self, kind: DefinitionKind, definition_id: str) -> Any:
         return await self.database.read(lambda unit: definitions.get(unit, kind, definition_id))
 
@@ -120,6 +131,8 @@ class SqlStore:
     async def find(self, kind: Literal["connector"], name: str) -> StoredConnector | None: ...
     @overload
     async def find(self, kind: Literal["eval"], name: str) -> StoredEval | None: ...
+    @overload
+    async def find(self, kind: Literal["monitor"], name: str) -> StoredMonitor | None: ...
     async def find(self, kind: DefinitionKind, name: str) -> Any:
         return await self.database.read(lambda unit: definitions.find(unit, kind, name))
 
@@ -286,6 +299,29 @@ class SqlStore:
         """Delete the conversations to which nothing has come for so long; how many."""
         before = now_ms() - keep // timedelta(milliseconds=1)
         return await self._in_batches(production.delete_old_conversations, before)
+
+    reviewed_revision = _reading(monitoring.reviewed_revision)
+    reserve_judge_calls = _writing(monitoring.reserve_judge_calls)
+    settle_judge_calls = _writing(monitoring.settle_judge_calls)
+    judge_calls = _reading(monitoring.judge_calls)
+    keep_review = _writing(monitoring.keep_review)
+    monitor_test = _reading(monitoring.monitor_test)
+    restart_monitor = _writing(monitoring.restart_monitor)
+    monitored_counts = _reading(monitoring.monitored_counts)
+    alarms = _reading(raised.list_alarms)
+    alarm = _reading(raised.get_alarm)
+    open_alarms = _reading(raised.open_alarms)
+    acknowledge_alarm = _writing(raised.acknowledge_alarm)
+    claim_alarms = _writing(raised.claim_alarms)
+    note_delivery = _writing(raised.note_delivery)
+
+    async def prune_monitor(self, monitor_id: str, keep: timedelta) -> int:
+        """Delete what a monitor reviewed longer ago than this, with its runs; says how many reviews."""
+        before = now_ms() - keep // timedelta(milliseconds=1)
+        old = await self.database.read(lambda unit: monitoring.old_executions(unit, monitor_id, before))
+        for execution_id in old:
+            await self._delete_old(execution_id)
+        return await self._in_batches(monitoring.delete_reviews, monitor_id, before)
 
     end_session = _writing(logouts.end_session)
     read_ended_sessions = _reading(logouts.read_ended_sessions)

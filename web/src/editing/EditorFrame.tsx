@@ -16,7 +16,7 @@ import type { Editor } from './useEditor';
 
 type EditorFrameProps<B> = {
   editor: Editor<B>;
-  noun: 'eval' | 'persona' | 'connector' | 'scenario';
+  noun: 'eval' | 'persona' | 'connector' | 'scenario' | 'monitor';
   /** As it is kept; none for a new one. */
   stored?: { id: string; name: string };
   onDelete: (id: string) => Promise<unknown>;

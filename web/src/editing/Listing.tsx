@@ -15,7 +15,7 @@ type Named = { id: string; name: string };
 type ListingProps<T extends Named> = {
   title: string;
   noun: string;
-  newAt: '/personas/new' | '/connectors/new';
+  newAt: '/personas/new' | '/connectors/new' | '/monitors/new';
   icon: Icon;
   why: ReactNode;
   query: UseQueryResult<T[]>;

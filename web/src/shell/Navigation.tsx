@@ -3,6 +3,7 @@ import { NavLink, Stack } from '@mantine/core';
 import {
   IconClipboardCheck,
   IconGauge,
+  IconHeartRateMonitor,
   IconLayoutDashboard,
   IconMessages,
   IconPlayerPlay,
@@ -20,6 +21,7 @@ const PLACES = [
   { to: '/personas', label: 'Personas', icon: IconUser, also: [] },
   { to: '/connectors', label: 'Connectors', icon: IconPlug, also: [] },
   { to: '/evaluators', label: 'Evaluators', icon: IconGauge, also: [] },
+  { to: '/monitors', label: 'Monitors', icon: IconHeartRateMonitor, also: [] },
   { to: '/settings', label: 'Settings', icon: IconSettings, also: [] },
 ] as const;
 

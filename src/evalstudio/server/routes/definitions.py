@@ -1,6 +1,6 @@
-"""``/api/personas``, ``/api/scenarios``, ``/api/connectors`` and ``/api/evals``: what people define.
+"""``/api/personas``, ``/api/scenarios``, ``/api/connectors``, ``/api/evals`` and ``/api/monitors``.
 
-All four kinds are listed, made, read, replaced and deleted alike. Connectors can be called besides, and a
+All five kinds are listed, made, read, replaced and deleted alike. Connectors can be called besides, and a
 scenario shows what its simulated user is told.
 """
 
@@ -188,3 +188,4 @@ _add_routes("connector", "a connector", "; secrets masked")
 _add_routes("persona", "a persona")
 _add_routes("scenario", "a scenario")
 _add_routes("eval", "an eval")
+_add_routes("monitor", "a monitor", "; secrets masked")

@@ -1,4 +1,4 @@
-// The pass rate over executions, with its 95 % interval as a band.
+// The pass rate over executions or time, with its 95 % interval as a band and the limits of chance, if any.
 import { Box, Text } from '@mantine/core';
 import {
   Area,
@@ -14,11 +14,14 @@ import { percent } from '../numbers';
 import { ChartCard, GRID, moment, TICK } from './axes';
 import type { Point } from './points';
 
-export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {
+type Props = { points: Point[]; height?: number; of?: string };
+
+export default function RateChart({ points, height = 200, of = 'executions' }: Props) {
   const last = points.at(-1);
   const summary = last
-    ? `Pass rate over ${points.length} executions; the last one ${percent(last.rate)}, ${last.passed} of ${last.of}.`
-    : 'No executions yet.';
+    ? `Pass rate over ${points.length} ${of}; the last one ${percent(last.rate)}, ${last.passed} of ${last.of}.`
+    : `No ${of} yet.`;
+  const limited = points.some((point) => typeof point.lowLimit === 'number');
   return (
     <Box role="img" aria-label={summary} h={height}>
       <ResponsiveContainer>
@@ -45,6 +48,19 @@ export default function RateChart({ points, height = 200 }: { points: Point[]; h
             isAnimationActive={false}
             connectNulls
           />
+          {limited &&
+            (['lowLimit', 'highLimit'] as const).map((limit) => (
+              <Line
+                key={limit}
+                dataKey={limit}
+                type="step"
+                stroke="var(--mantine-color-orange-6)"
+                strokeDasharray="4 3"
+                dot={false}
+                isAnimationActive={false}
+                connectNulls
+              />
+            ))}
           <Line
             dataKey="rate"
             stroke="var(--mantine-color-indigo-5)"
@@ -70,6 +86,11 @@ function Details({ payload }: { payload?: readonly { payload?: Point }[] }) {
       {point.interval && (
         <Text size="xs">
           95 % interval {percent(point.interval[0])} to {percent(point.interval[1])}
+        </Text>
+      )}
+      {typeof point.lowLimit === 'number' && (
+        <Text size="xs">
+          control limits {percent(point.lowLimit)} to {percent(point.highLimit ?? 1)}
         </Text>
       )}
       {point.errored > 0 && <Text size="xs">{point.errored} errored, in no rate</Text>}

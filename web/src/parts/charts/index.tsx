@@ -8,10 +8,10 @@ const Tokens = lazy(() => import('./TokensChart'));
 
 const HEIGHT = 200;
 
-export function RateChart({ points }: { points: Point[] }) {
+export function RateChart({ points, of }: { points: Point[]; of?: string }) {
   return (
     <Suspense fallback={<Skeleton h={HEIGHT} />}>
-      <Rates points={points} height={HEIGHT} />
+      <Rates points={points} height={HEIGHT} of={of} />
     </Suspense>
   );
 }

@@ -11,6 +11,9 @@ export interface Point {
   of: number;
   errored: number;
   tokens: number | null;
+  /** Outside them a rate is hardly chance; only where a rate is expected. */
+  lowLimit?: number | null;
+  highLimit?: number | null;
 }
 
 export function pointsOf(figures: Schemas['ExecutionFigures'][]): Point[] {
@@ -31,4 +34,21 @@ export function pointsOf(figures: Schemas['ExecutionFigures'][]): Point[] {
       };
     })
     .sort((a, b) => a.at - b.at);
+}
+
+/** The stretches of time of a monitor, as points. */
+export function seriesPoints(series: Schemas['MonitorSeries']): Point[] {
+  return series.points.map((one) => ({
+    id: one.start,
+    at: Date.parse(one.start),
+    name: 'Conversations',
+    rate: one.rate.rate,
+    interval: one.rate.rate === null ? null : ([one.rate.low, one.rate.high] as [number, number]),
+    passed: one.rate.passed,
+    of: one.rate.of,
+    errored: one.errored,
+    tokens: null,
+    lowLimit: one.lowLimit,
+    highLimit: one.highLimit,
+  }));
 }

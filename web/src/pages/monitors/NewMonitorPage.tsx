@@ -1,0 +1,6 @@
+// A new monitor.
+import { MonitorEditor } from './MonitorEditor';
+
+export default function NewMonitorPage() {
+  return <MonitorEditor />;
+}
