@@ -203,6 +203,8 @@ export const executionsQuery = (query: Query<'/api/executions'> = {}) =>
 export const executionQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', id],
+    // An answer that was under way when its page was left may be older than the events heard since.
+    refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/executions/{id}', { params: { path: { id } } })),
   });
 export const startExecution = (body: Schemas['StartExecution']) =>
@@ -248,6 +250,7 @@ export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) 
 export const executionSummaryQuery = (id: string) =>
   queryOptions({
     queryKey: ['stats', 'execution', id],
+    refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
   });
 export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
