@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.e2e.browsing import overflow
 from tests.e2e.site import Site, built_ui
-from tests.support.projects import make_project, scripted
+from tests.support.projects import AGENT, make_project, scripted
 
 TABLE = "\n\n| step | incomprehensibilities |\n|---|---|\n| one | internationalization |\n"
 CODE = '\n\n```json\n{"order": 12}\n```\n'
@@ -24,6 +24,36 @@ LINES = """(cell) => {
 BRIGHTNESS = """(one, field) =>
   getComputedStyle(one)[field].match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0)"""
 FIRST, LAST = "first line\nsecond line", "goodbye"
+
+
+SHAPES = """
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from evalstudio import EvaluatorContext, define_evaluator
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"] = "circle"
+    radius: float = Field(description="From the middle to the rim")
+
+
+class Square(BaseModel):
+    kind: Literal["square"] = "square"
+    side: float = Field(description="The length of one side")
+
+
+class Shapes(BaseModel):
+    shape: Annotated[Circle | Square, Field(discriminator="kind", description="What is drawn")]
+
+
+@define_evaluator(type="shapes", kind="assertion", config=Shapes)
+def shapes(ctx: EvaluatorContext, config: Shapes) -> bool:
+    \"\"\"Whether a shape was drawn.\"\"\"
+    return True
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +72,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"name": "Only measured", "script": ["hello"], "evaluators": [{"type": "latency"}]},
             scripted("Breaks down", "please break"),
         ],
+        agent=AGENT + SHAPES,
+        llmSettings={
+            "provider": "openai",
+            "models": {"evaluation": "gpt-x"},
+            "providers": {"anthropic": {"apiKey": "abc"}, "ollama": {}},
+        },
     )
 
 
@@ -176,3 +212,76 @@ def test_what_cannot_be_drawn_is_shown_as_it_was_stored(site: Site, done: Any, p
     expect(page.get_by_role("cell", name="internationalization").last).to_be_visible()
     expect(page.locator("aside strong", has_text="did")).to_be_visible()
     expect(page.locator("aside li", has_text="polite")).to_be_visible()
+
+
+def test_the_chosen_eval_and_enter_and_steps(site: Site, done: Any, page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("combobox", name="Eval shown over time").click()
+    page.get_by_role("option", name="all").click()
+    expect(page.get_by_role("combobox", name="Eval shown over time")).to_have_value("")
+    expect(page).to_have_url(re.compile("eval=all"))
+    page.get_by_role("link", name="Evals", exact=True).click()
+    page.get_by_role("button", name="Run all").click()
+    page.get_by_label("Repetitions").press("Enter")
+    expect(page).to_have_url(re.compile("/executions/"))
+    page.get_by_role("button", name="Cancel").click()
+    page.go_back()
+    page.go_back()
+    expect(page).to_have_url(re.compile("eval=all"))
+    expect(page.get_by_role("combobox", name="Eval shown over time")).to_have_value("")
+
+    page.route("**/api/executions?*", lambda route: route.fulfill(json={"items": [], "cursor": None}))
+    page.goto("/")
+    ticks = page.get_by_label("done", exact=True)
+    expect(ticks).to_have_count(2)
+    expect(page.get_by_role("region", name="Run an eval").get_by_label("done")).to_have_count(0)
+
+
+def test_settings_tell_a_key_that_is_needed_from_one_that_is_set(
+    site: Site, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    page.goto("/settings")
+    models = page.get_by_role("region", name="Models")
+    for word in ("Key needed", "Key is set", "No key needed"):
+        expect(models.get_by_text(word, exact=True)).to_be_visible()
+    expect(models.get_by_text("OPENAI_API_KEY")).to_be_visible()
+
+
+def test_an_option_of_a_plugins_union_is_chosen_and_kept(site: Site, page: Page) -> None:
+    shape = {"shape": {"kind": "circle", "radius": 2}}
+    kept = site.post(
+        "/api/scenarios",
+        {"name": "Draws", "script": ["hi"], "evaluators": [{"type": "shapes", "config": shape}]},
+    )
+    page.goto(f"/scenarios/{kept['id']}")
+    expect(page.get_by_label("Radius")).to_have_value("2")
+    page.get_by_role("combobox", name="Shape").click()
+    page.get_by_role("option", name="Square").click()
+    page.get_by_label("Side").fill("3")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved", exact=True).first).to_be_visible()
+    [used] = site.named("scenarios", "Draws")["evaluators"]
+    assert used["config"] == {"shape": {"kind": "square", "side": 3}}
+
+
+def test_a_plugin_that_cannot_be_loaded_is_told_where_it_matters(site: Site, done: Any, page: Page) -> None:
+    broken = {"name": "./broken.py", "path": None, "evaluators": [], "connectors": []}
+    error = "Traceback\nNameError: name 'agnt' is not defined"
+    page.route("**/api/plugins", lambda route: route.fulfill(json=[broken | {"error": error}]))
+    for path in ("/", "/evals", f"/evals/{done['evalId']}", f"/executions/{done['id']}"):
+        page.goto(path)
+        expect(page.get_by_text("1 plugin could not be loaded")).to_be_visible()
+        expect(page.get_by_text("name 'agnt' is not defined")).to_be_visible()
+
+
+def test_a_page_not_yet_loaded_says_that_the_server_is_away_and_heals(site: Site, page: Page) -> None:
+    page.goto("/evals")
+    expect(page.get_by_role("table", name="Evals")).to_be_visible()
+    page.route("**/*", lambda route: route.abort("connectionrefused"))
+    page.get_by_role("link", name="Settings").click()
+    expect(page.get_by_text("The server does not answer").last).to_be_visible()
+    page.unroute_all()
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+    expect(page.get_by_text("Project and storage")).to_be_visible()
+    expect(page.get_by_text("The server does not answer")).to_have_count(0)

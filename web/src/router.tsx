@@ -5,15 +5,20 @@
 // Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
 // no eval and no inline scripts (see parts/README.md).
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { PageError, PageMissing, PagePending } from './shell/PageStates';
+import { PageError, PageMissing, PagePending, PageUnreachable } from './shell/PageStates';
 import { Shell } from './shell/Shell';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: PageMissing });
 
 type Page = Parameters<typeof lazyRouteComponent>[0];
 
+/** The code of a page; while the server is away, a page that says so and is replaced once it is back. */
+function loaded(load: Page): Page {
+  return () => load().catch(() => ({ default: PageUnreachable }));
+}
+
 function page<const Path extends string>(path: Path, load: Page) {
-  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(loaded(load)) });
 }
 
 /** What an execution page shows of its runs; kept in the address, so that it can be shared. */
@@ -23,7 +28,7 @@ export type RunChoice = (typeof RUN_CHOICES)[number];
 const execution = createRoute({
   getParentRoute: () => root,
   path: '/executions/$executionId',
-  component: lazyRouteComponent(() => import('./pages/execution/ExecutionPage')),
+  component: lazyRouteComponent(loaded(() => import('./pages/execution/ExecutionPage'))),
   validateSearch: (
     search: Record<string, unknown>,
   ): { show?: RunChoice; text?: string; scenario?: string } => ({
@@ -36,7 +41,7 @@ const execution = createRoute({
 const run = createRoute({
   getParentRoute: () => root,
   path: '/runs/$runId',
-  component: lazyRouteComponent(() => import('./pages/run/RunPage')),
+  component: lazyRouteComponent(loaded(() => import('./pages/run/RunPage'))),
   validateSearch: (search: Record<string, unknown>): { attempt?: number; turn?: number } => ({
     attempt: whole(search.attempt),
     turn: whole(search.turn),

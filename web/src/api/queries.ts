@@ -7,6 +7,7 @@ import type { paths } from './schema';
 type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Q : never;
 
 export const PAGE = 500;
+const AWAY_MS = 2_000;
 
 export const queryClient = new QueryClient({
   // Whoever is shut out is asked for the token again.
@@ -21,6 +22,9 @@ export const queryClient = new QueryClient({
     queries: {
       staleTime: 10_000,
       networkMode: 'always',
+      // What could not be read because the server was away is read once it is back.
+      refetchInterval: ({ state: { error } }) =>
+        error instanceof ApiError && error.unreachable ? AWAY_MS : false,
       retry: (failures, error) => !(error instanceof ApiError && error.status > 0) && failures < 2,
     },
     mutations: { networkMode: 'always' },

@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useMemo } from 'react';
+import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
@@ -59,6 +60,7 @@ export default function ExecutionPage() {
         beside={<OutcomeBadge standing={standingOfExecution({ ...execution.data, counts })} size="lg" />}
         actions={<Actions execution={execution.data} counts={counts} />}
       />
+      <BrokenPlugins />
       <Summary execution={execution.data} summary={summary.data} />
       <Filters filter={filter} summary={summary.data} onChange={change} />
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}

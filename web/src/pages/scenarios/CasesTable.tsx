@@ -182,6 +182,7 @@ function AddColumn({ taken, onAdd }: { taken: string[]; onAdd: (column: string) 
         <Group gap="xs" align="flex-end">
           <TextInput
             label="Name of the value"
+            description="{{name}} in a text is filled in with it"
             value={name}
             error={taken.includes(column) ? 'This column exists already' : undefined}
             onChange={(event) => setName(event.currentTarget.value)}
