@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.e2e.browsing import overflow
+from tests.e2e.editing import save
 from tests.e2e.site import Site, built_ui
 from tests.support.projects import AGENT, make_project, scripted
 
@@ -259,8 +260,7 @@ def test_an_option_of_a_plugins_union_is_chosen_and_kept(site: Site, page: Page)
     page.get_by_role("combobox", name="Shape").click()
     page.get_by_role("option", name="Square").click()
     page.get_by_label("Side").fill("3")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("Saved", exact=True).first).to_be_visible()
+    save(page)
     [used] = site.named("scenarios", "Draws")["evaluators"]
     assert used["config"] == {"shape": {"kind": "square", "side": 3}}
 
