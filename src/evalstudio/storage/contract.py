@@ -56,6 +56,7 @@ class Filters:
     """What a list is narrowed to; what is not given does not narrow. ``until`` itself is left out.
 
     ``labels`` are ``key=value`` or ``key``. ``whole`` leaves out executions that are partial or replayed.
+    ``said``, ``evaluator`` (with its ``verdict``) and ``metric`` (within its range) look into what runs hold.
     """
 
     status: str | None = None
@@ -73,6 +74,13 @@ class Filters:
     tags: Sequence[str] = ()
     labels: Sequence[str] = ()
     whole: bool = False
+    fault: str | None = None
+    said: str | None = None
+    evaluator: str | None = None
+    verdict: str | None = None
+    metric: str | None = None
+    metric_min: float | None = None
+    metric_max: float | None = None
 
 
 EVERYTHING = Filters()

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Select, Table, Text, case, func, literal, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy import ColumnElement, Select, Table, case, func, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
@@ -34,7 +32,9 @@ from .contract import (
     read_cursor,
 )
 from .errors import NotFound
+from .label_text import labelled
 from .rows import RUN_COLUMNS, AnyRow, SnapshotCache, execution_of, run_fields, summary_of
+from .run_search import looks_inside, search_runs
 from .schema import BAD, COUNTED, USED, Json, Plain, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
@@ -114,6 +114,7 @@ def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
 def run_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = in_period(runs.c.id, filters)
     conditions += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    conditions += equal(runs, filters, "fault")
     outcome = filters.outcome
     if filters.status == "error":
         outcome = outcome or "error"
@@ -128,6 +129,9 @@ def run_conditions(filters: Filters) -> list[Any]:
         conditions.append(contains(runs.c.name_key, filters.text))
     if filters.whole:
         conditions.append(runs.c.execution_id.in_(select(executions.c.id).where(*WHOLE)))
+    if filters.labels:
+        same = select(executions.c.id).where(*(labelled(label) for label in filters.labels))
+        conditions.append(runs.c.execution_id.in_(same))
     if filters.tags:
         conditions.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
     return conditions
@@ -136,7 +140,10 @@ def run_conditions(filters: Filters) -> list[Any]:
 def list_runs(
     unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
 ) -> Page[RunSummary]:
-    query = select(*RUN_COLUMNS).where(*run_conditions(filters))
+    conditions = run_conditions(filters)
+    if looks_inside(filters):
+        return search_runs(unit, filters, conditions, cursor, limit)
+    query = select(*RUN_COLUMNS).where(*conditions)
     return paged(unit, query, runs.c.id, summary_of, cursor, limit)
 
 
@@ -154,36 +161,6 @@ def execution_conditions(filters: Filters) -> list[Any]:
 
 
 WHOLE = (executions.c.partial.is_(None), executions.c.replayed.is_(False))
-
-
-class _LabelText(FunctionElement[str]):
-    """The value of a label as text, whatever characters its key has."""
-
-    inherit_cache = True
-    type = Text()
-
-
-@compiles(_LabelText, "sqlite")
-def _label_in_sqlite(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
-    document, key = (compiler.process(part, **more) for part in element.clauses)
-    text = "CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(value AS TEXT) END"
-    readable = f"CASE WHEN json_valid({document}) THEN {document} ELSE '{{}}' END"
-    return f"(SELECT {text} FROM json_each({readable}) WHERE key = {key})"
-
-
-@compiles(_LabelText, "postgresql")
-def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str:  # pyright: ignore[reportUnusedFunction] - SQLAlchemy calls it
-    document, key = (compiler.process(part, **more) for part in element.clauses)
-    # PostgreSQL cannot take such a character out of JSON; a label that has one must not break the others.
-    readable = f"position('\\u0000' in {document}) = 0"
-    return f"CASE WHEN {readable} THEN CAST({document} AS json) ->> CAST({key} AS text) END"
-
-
-def labelled(label: str) -> ColumnElement[bool]:
-    """Executions with this ``key=value`` among their labels, or with any value of this ``key``."""
-    key, given, value = label.partition("=")
-    text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Plain())))
-    return text == literal(value, Plain()) if given else text.is_not(None)
 
 
 def list_executions(
