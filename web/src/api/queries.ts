@@ -220,6 +220,12 @@ export const retryExecution = (id: string) =>
 export const deleteExecution = (id: string) =>
   dataOf(client.DELETE('/api/executions/{id}', { params: { path: { id } } }));
 
+export const baselinesQuery = (evalId: string) =>
+  queryOptions({
+    queryKey: ['baselines', evalId],
+    queryFn: () => dataOf(client.GET('/api/baselines', { params: { query: { evalId } } })),
+  });
+
 export const runsQuery = (query: Query<'/api/runs'> = {}) =>
   queryOptions({
     queryKey: ['runs', 'list', query],
@@ -242,6 +248,17 @@ export const retryRun = (id: string) =>
   dataOf(client.POST('/api/runs/{id}/retry', { params: { path: { id } } }));
 export const cancelRun = (id: string) =>
   dataOf(client.POST('/api/runs/{id}/cancel', { params: { path: { id } } }));
+
+/** What the scenario's evaluators of today say about a run; nothing of it is kept. */
+export const rescoreRun = (id: string) =>
+  dataOf(client.POST('/api/runs/{id}/rescore', { params: { path: { id } } }));
+export const feedbackQuery = (runId: string) =>
+  queryOptions({
+    queryKey: ['feedback', runId],
+    queryFn: () => dataOf(client.GET('/api/feedback', { params: { query: { runId, limit: PAGE } } })),
+  });
+export const giveFeedback = (body: Schemas['NewFeedback']) =>
+  dataOf(client.POST('/api/feedback', { body, params: { header: idempotencyKey() } }));
 
 // Figures
 

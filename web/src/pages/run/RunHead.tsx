@@ -10,7 +10,9 @@ import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { RescoreButton, Rescored, RunAgain, useRescoring } from './Again';
 import { Folded } from './Folded';
+import { Neighbours } from './Neighbours';
 import { TurnLink } from './ResultTables';
 import classes from './Run.module.css';
 import {
@@ -26,6 +28,7 @@ import {
 
 export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
   const standing = standingOf(run);
+  const rescoring = useRescoring(run);
   const name = run.caseName ? `${run.scenarioName} · ${run.caseName}` : run.scenarioName;
   return (
     <>
@@ -41,10 +44,18 @@ export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
           <span key="run">Run</span>,
         ]}
         beside={<OutcomeBadge standing={standing} size="lg" />}
-        actions={<Actions run={run} attempts={attempts} />}
+        actions={
+          <>
+            <Neighbours run={run} />
+            <Actions run={run} attempts={attempts} />
+            {run.completedAt && <RunAgain run={run} />}
+            {run.completedAt && <RescoreButton rescoring={rescoring} />}
+          </>
+        }
       />
       <Facts run={run} />
       <Reason run={run} />
+      <Rescored rescoring={rescoring} />
     </>
   );
 }

@@ -7,8 +7,10 @@ import { memo, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { Definitions } from './Definitions';
 import { Folded } from './Folded';
 import { JudgePanel } from './JudgePanel';
+import { Marks } from './Marks';
 import { AssertionsTable, MetricsTable } from './ResultTables';
 import classes from './Run.module.css';
 import { RunHead } from './RunHead';
@@ -89,7 +91,9 @@ const RunView = memo(function RunView({ run }: { run: Run }) {
         <AssertionsTable results={results} opened={opened} onToggle={toggle} />
         <MetricsTable results={results} opened={opened} onToggle={toggle} />
         <Timing turns={run.turns} onGo={go} />
+        <Marks runId={run.id} />
         <RunLog run={run} />
+        <Definitions runId={run.id} />
       </Stack>
     </div>
   );
