@@ -161,6 +161,7 @@ export function TurnLink({ result }: { result: Result }) {
       replace
       resetScroll={false}
       inherit
+      underline="always"
     >
       turn {result.turn}
     </PageLink>
