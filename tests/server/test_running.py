@@ -48,6 +48,20 @@ class TestAnExecution:
         assert {run["result"]["outcome"] for run in runs} == {"pass", "fail", "error"}
         bad = (await busy.found("/api/runs?outcome=error"))["items"]
         assert [run["scenarioName"] for run in bad] == ["breaks"]
+        held = (await busy.found("/api/runs?said=ECHO&evaluator=regex&verdict=fail&label=branch"))["items"]
+        assert [run["scenarioName"] for run in held] == ["fails"]
+
+        for kind, part in (("csv", "scenario"), ("junit", "<testsuite"), ("html", "<html"), ("json", "{")):
+            report = await busy("GET", f"/api/executions/{started['id']}/report?format={kind}")
+            assert part in report.text, kind
+            assert "attachment" in report.headers["content-disposition"]
+        assert (await busy("GET", "/api/executions/nowhere/report")).status == 404
+
+        again = await busy.made("/api/executions", {"evalId": made["id"], "failedOf": started["id"]})
+        assert again["counts"]["total"] == 2
+        passed = next(run["id"] for run in runs if run["result"]["outcome"] == "pass")
+        again = await busy.made("/api/executions", {"evalId": made["id"], "runIds": [passed]})
+        assert again["counts"]["total"] == 1
 
     async def test_a_run_shows_all_that_was_said_and_its_whole_output(self, busy: Api) -> None:
         made = await eval_of(

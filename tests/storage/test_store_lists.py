@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
+from evalstudio.evaluators.results import Finding
 from evalstudio.project.entities import Execution, StoredScenario, now
 from evalstudio.reporting.statistics import group_of, summarize
+from evalstudio.storage import run_search
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.errors import NotFound
 from evalstudio.storage.store import SqlStore
@@ -179,3 +181,38 @@ async def test_runs_in_groups_come_to_the_same_as_one_by_one(store: SqlStore) ->
         assert summary.counts == (await store.execution(execution_id)).counts
         assert [(one.runs, one.passed, one.failed) for one in summary.flaky] == flaky
     assert len(await store.run_groups(Filters(execution_id=other.id))) == 3
+
+
+async def test_runs_are_found_by_what_they_hold_in_pages_of_bounded_work(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queued(store, 6)
+    for place, run in enumerate(await claimed(store, limit=6), 1):
+        text = f'Booked "table {place}", <b>Zürich</b> 100 %' if place % 2 else "Sorry."
+        result = Finding("regex", "Regex", "names it", "assertion", "always", place % 2 == 1, 1.0, "why")
+        output = {"evaluatorResults": [result.to_json()], "metrics": {"words": float(place)}}
+        await store.finish(run.lease, ending("pass", output=output, last_turn=turn(1, text)))
+    assert await cases(store, said='booked "TABLE 3"') == ["case 3"]
+    assert await cases(store, said="100 %") == ["case 5", "case 3", "case 1"]
+    assert await cases(store, said="1_0") == []
+    assert await cases(store, said="Zürich", evaluator="names it", verdict="pass", metric="words") == [
+        "case 5",
+        "case 3",
+        "case 1",
+    ]
+    assert await cases(store, evaluator="regex", verdict="fail") == ["case 6", "case 4", "case 2"]
+    assert await cases(store, metric="words", metric_min=2, metric_max=3) == ["case 3", "case 2"]
+    assert await cases(store, metric="other") == []
+    assert await cases(store, labels=["branch=main"], fault="agent") == []
+    assert len(await cases(store, labels=["branch=main"])) == 6
+    assert await cases(store, labels=["branch=other"]) == []
+
+    monkeypatch.setattr(run_search, "LOOKED_AT", 2)
+    pages: list[list[str | None]] = []
+    cursor = None
+    while True:
+        page = await store.runs(Filters(metric="words", metric_max=3), cursor=cursor, limit=1)
+        pages.append([run.case_name for run in page.items])
+        if (cursor := page.cursor) is None:
+            break
+    assert pages == [[], ["case 3"], ["case 2"], ["case 1"]]

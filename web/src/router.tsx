@@ -5,42 +5,67 @@
 // Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
 // no eval and no inline scripts (see parts/README.md).
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { PageError, PageMissing, PagePending } from './shell/PageStates';
+import { filterOf } from './pages/runs/filter';
+import { PageError, PageMissing, PagePending, PageUnreachable } from './shell/PageStates';
 import { Shell } from './shell/Shell';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: PageMissing });
 
 type Page = Parameters<typeof lazyRouteComponent>[0];
 
+/** The code of a page; while the server is away, a page that says so and is replaced once it is back. */
+function loaded(load: Page): Page {
+  return () => load().catch(() => ({ default: PageUnreachable }));
+}
+
 function page<const Path extends string>(path: Path, load: Page) {
-  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(loaded(load)) });
 }
 
 /** What an execution page shows of its runs; kept in the address, so that it can be shared. */
 export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'unasserted', 'flaky', 'waiting'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
+export const GROUPINGS = ['scenario', 'connector', 'persona'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+interface ExecutionSearch {
+  show?: RunChoice;
+  text?: string;
+  scenario?: string;
+  /** The column that rows are sorted by; with a minus before it, the largest first */
+  sort?: string;
+  group?: Grouping;
+}
+
 const execution = createRoute({
   getParentRoute: () => root,
   path: '/executions/$executionId',
-  component: lazyRouteComponent(() => import('./pages/execution/ExecutionPage')),
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { show?: RunChoice; text?: string; scenario?: string } => ({
+  component: lazyRouteComponent(loaded(() => import('./pages/execution/ExecutionPage'))),
+  validateSearch: (search: Record<string, unknown>): ExecutionSearch => ({
     show: RUN_CHOICES.find((choice) => choice === search.show && choice !== 'all'),
     text: typeof search.text === 'string' && search.text ? search.text : undefined,
     scenario: typeof search.scenario === 'string' ? search.scenario : undefined,
+    sort: typeof search.sort === 'string' ? search.sort : undefined,
+    group: GROUPINGS.find((one) => one === search.group),
   }),
 });
 
 const run = createRoute({
   getParentRoute: () => root,
   path: '/runs/$runId',
-  component: lazyRouteComponent(() => import('./pages/run/RunPage')),
+  component: lazyRouteComponent(loaded(() => import('./pages/run/RunPage'))),
   validateSearch: (search: Record<string, unknown>): { attempt?: number; turn?: number } => ({
     attempt: whole(search.attempt),
     turn: whole(search.turn),
   }),
+});
+
+const runs = createRoute({
+  getParentRoute: () => root,
+  path: '/runs',
+  component: lazyRouteComponent(loaded(() => import('./pages/runs/RunsPage'))),
+  validateSearch: filterOf,
 });
 
 function whole(value: unknown): number | undefined {
@@ -56,6 +81,7 @@ const routes = root.addChildren([
   page('/evals/$evalId/edit', () => import('./pages/evals/EditEvalPage')),
   page('/executions', () => import('./pages/executions/ExecutionsPage')),
   execution,
+  runs,
   run,
   page('/scenarios', () => import('./pages/scenarios/ScenariosPage')),
   page('/scenarios/new', () => import('./pages/scenarios/NewScenarioPage')),

@@ -12,7 +12,15 @@ from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, s
 from ..conversation.definitions import Case
 from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
-from ..project.entities import Execution, Stored, StoredConnector, StoredEval, StoredPersona, StoredScenario
+from ..project.entities import (
+    Execution,
+    RunSummary,
+    Stored,
+    StoredConnector,
+    StoredEval,
+    StoredPersona,
+    StoredScenario,
+)
 from ..project.requirements import Budget, Requirement
 from ..project.secrets import check_recipient
 from ..project.validation import cases_of, check_connector, check_scenario
@@ -87,25 +95,36 @@ async def request_for(
     )
 
 
-async def only_failed(records: Records, request: ExecutionRequest) -> ExecutionRequest:
-    """The part of a request that did not pass in the last execution of its eval."""
+async def only_failed(
+    records: Records, request: ExecutionRequest, execution_id: str | None = None
+) -> ExecutionRequest:
+    """The part of a request that did not pass in an execution of its eval, the last one unless named."""
     assert request.eval is not None
-    name = request.eval.name
-    page = await records.executions(Filters(eval_id=request.eval.id, source="live"), limit=1)
-    if not page.items:
-        raise InvalidInput(f'"{name}" has not been run yet, so nothing has failed')
+    name, which = request.eval.name, f"execution {execution_id}"
+    if execution_id is None:
+        page = await records.executions(Filters(eval_id=request.eval.id, source="live"), limit=1)
+        if not page.items:
+            raise InvalidInput(f'"{name}" has not been run yet, so nothing has failed')
+        execution_id, which = page.items[0].id, "the last execution"
     subjects = frozenset(
         [
-            (str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id))
-            async for run in all_runs(records, Filters(execution_id=page.items[0].id))
+            _subject(run)
+            async for run in all_runs(records, Filters(execution_id=execution_id))
             if run.result is None or run.result.outcome in ("fail", "error")
         ]
     )
     if not subjects:
-        raise NothingFailed(
-            f'nothing failed or errored in the last execution of "{name}"; nothing to run again'
-        )
+        raise NothingFailed(f'nothing failed or errored in {which} of "{name}"; nothing to run again')
     return replace(request, only_subjects=subjects)
+
+
+async def only_runs(records: Records, request: ExecutionRequest, run_ids: Sequence[str]) -> ExecutionRequest:
+    """The part of a request that these runs ran before."""
+    return replace(request, only_subjects=frozenset([_subject(await records.run(one)) for one in run_ids]))
+
+
+def _subject(run: RunSummary) -> tuple[str, str | None, str | None, str]:
+    return str(run.scenario_id), run.persona_id, run.case_name, str(run.connector_id)
 
 
 def _named(scenarios: Sequence[StoredScenario], name: str) -> StoredScenario:

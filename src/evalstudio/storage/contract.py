@@ -69,6 +69,7 @@ class Filters:
 
     ``labels`` are ``key=value`` or ``key``. ``whole`` leaves out executions that are partial or
     replayed, and those whose conversations were not held live. ``rescored_from`` is an execution.
+    ``said``, ``evaluator`` (with its ``verdict``) and ``metric`` (within its range) look into what runs hold.
     """
 
     status: str | None = None
@@ -88,6 +89,13 @@ class Filters:
     whole: bool = False
     source: ExecutionSource | None = None
     rescored_from: str | None = None
+    fault: str | None = None
+    said: str | None = None
+    evaluator: str | None = None
+    verdict: str | None = None
+    metric: str | None = None
+    metric_min: float | None = None
+    metric_max: float | None = None
 
 
 EVERYTHING = Filters()

@@ -41,6 +41,7 @@ from .rows import (
     summary_json,
     summary_of,
 )
+from .run_search import looks_inside, search_runs
 from .schema import BAD, OPEN, OPEN_STATUSES, Id, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
@@ -85,6 +86,7 @@ def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
 def run_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = in_period(runs.c.id, filters)
     conditions += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    conditions += equal(runs, filters, "fault")
     outcome = filters.outcome
     if filters.status == "error":
         outcome = outcome or "error"
@@ -101,6 +103,9 @@ def run_conditions(filters: Filters) -> list[Any]:
         conditions.append(contains(runs.c.name_key, filters.text))
     if filters.whole:
         conditions.append(runs.c.execution_id.in_(select(executions.c.id).where(*WHOLE)))
+    if filters.labels:
+        same = select(executions.c.id).where(*(labelled(label) for label in filters.labels))
+        conditions.append(runs.c.execution_id.in_(same))
     if filters.tags:
         conditions.append(runs.c.scenario_id.in_(select(scenarios.c.id).where(*tagged(filters.tags))))
     return conditions
@@ -122,12 +127,18 @@ def _run_rows(
 def list_runs(
     unit: Transaction, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
 ) -> Page[RunSummary]:
+    if looks_inside(filters):
+        return search_runs(unit, filters, run_conditions(filters), cursor, limit)
     rows, following = _run_rows(unit, filters, cursor, limit)
     return Page([summary_of(row) for row in rows], following)
 
 
 def run_page_json(unit: Transaction, filters: Filters, *, cursor: str | None, limit: int) -> bytes:
     """``list_runs`` as the JSON of a page; making entities on the way would cost more than all the rest."""
+    if looks_inside(filters):
+        page = list_runs(unit, filters, cursor=cursor, limit=limit)
+        items = [run.model_dump(mode="json", by_alias=True) for run in page.items]
+        return orjson.dumps({"items": items, "cursor": page.cursor})
     rows, following = _run_rows(unit, filters, cursor, limit)
     return orjson.dumps({"items": [summary_json(row) for row in rows], "cursor": following})
 

@@ -15,6 +15,7 @@ type Listener = (events: LiveEvent[]) => void;
 export class EventFeed {
   private source: EventSource | null = null;
   private lastId: number | null = null;
+  private wasOpen = false;
   private state: Connection = 'connecting';
   private waiting: LiveEvent[] = [];
   private flushing: ReturnType<typeof setTimeout> | null = null;
@@ -58,7 +59,9 @@ export class EventFeed {
     const source = new EventSource(this.path + after);
     this.source = source;
     source.onopen = () => {
-      const again = this.state === 'lost';
+      // Without an event to resume after, what happened while no connection was open is not told.
+      const again = this.state === 'lost' || (this.wasOpen && this.lastId === null);
+      this.wasOpen = true;
       this.become('open');
       if (again) for (const reopen of this.reopeners) reopen();
     };

@@ -7,6 +7,7 @@ import type { paths } from './schema';
 type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Q : never;
 
 export const PAGE = 500;
+const AWAY_MS = 2_000;
 
 export const queryClient = new QueryClient({
   // Whoever is shut out is asked for the token again.
@@ -21,6 +22,9 @@ export const queryClient = new QueryClient({
     queries: {
       staleTime: 10_000,
       networkMode: 'always',
+      // What could not be read because the server was away is read once it is back.
+      refetchInterval: ({ state: { error } }) =>
+        error instanceof ApiError && error.unreachable ? AWAY_MS : false,
       retry: (failures, error) => !(error instanceof ApiError && error.status > 0) && failures < 2,
     },
     mutations: { networkMode: 'always' },
@@ -248,6 +252,8 @@ export const executionsQuery = (query: Query<'/api/executions'> = {}) =>
 export const executionQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', id],
+    // An answer that was under way when its page was left may be older than the events heard since.
+    refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/executions/{id}', { params: { path: { id } } })),
   });
 export const startExecution = (body: Schemas['StartExecution']) =>
@@ -258,6 +264,12 @@ export const retryExecution = (id: string) =>
   dataOf(client.POST('/api/executions/{id}/retry', { params: { path: { id } } }));
 export const deleteExecution = (id: string) =>
   dataOf(client.DELETE('/api/executions/{id}', { params: { path: { id } } }));
+
+export const baselinesQuery = (evalId: string) =>
+  queryOptions({
+    queryKey: ['baselines', evalId],
+    queryFn: () => dataOf(client.GET('/api/baselines', { params: { query: { evalId } } })),
+  });
 
 export const runsQuery = (query: Query<'/api/runs'> = {}) =>
   queryOptions({
@@ -282,6 +294,17 @@ export const retryRun = (id: string) =>
 export const cancelRun = (id: string) =>
   dataOf(client.POST('/api/runs/{id}/cancel', { params: { path: { id } } }));
 
+/** What the scenario's evaluators of today say about a run; nothing of it is kept. */
+export const rescoreRun = (id: string) =>
+  dataOf(client.POST('/api/runs/{id}/rescore', { params: { path: { id } } }));
+export const feedbackQuery = (runId: string) =>
+  queryOptions({
+    queryKey: ['feedback', runId],
+    queryFn: () => dataOf(client.GET('/api/feedback', { params: { query: { runId, limit: PAGE } } })),
+  });
+export const giveFeedback = (body: Schemas['NewFeedback']) =>
+  dataOf(client.POST('/api/feedback', { body, params: { header: idempotencyKey() } }));
+
 // Figures
 
 export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) =>
@@ -293,6 +316,7 @@ export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) 
 export const executionSummaryQuery = (id: string) =>
   queryOptions({
     queryKey: ['stats', 'execution', id],
+    refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
   });
 export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>

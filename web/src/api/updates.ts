@@ -7,6 +7,7 @@ import type { EventFeed, LiveEvent } from './events';
 type RunSummary = Schemas['RunSummary'];
 type Verdict = Schemas['Verdict'];
 
+const OVER = new Set(['execution.completed', 'execution.cancelled']);
 const EXECUTION_MS = 300;
 const FIGURES_MS = 2_000;
 
@@ -112,6 +113,17 @@ export function throttled(work: () => Promise<unknown>, intervalMs: number): () 
   };
 }
 
+/** Bring the cached runs of executions up to date, whether or not their page is shown at the moment. */
+function patchLists(queries: QueryClient, events: LiveEvent[]): void {
+  for (const [queryKey] of queries.getQueriesData<RunSummary[]>({ queryKey: ['runs', 'execution'] })) {
+    const own = events.filter((event) => event.executionId === queryKey[2]);
+    if (own.length === 0) continue;
+    queries.setQueryData<RunSummary[]>(queryKey, (before) => before && patchedAll(before, own));
+    // Events tell the outcome; errors in full are read once at the end.
+    if (own.some((event) => OVER.has(event.kind))) void queries.invalidateQueries({ queryKey });
+  }
+}
+
 /** Connect the stream of events to what is cached. Returns how to stop. */
 export function keepFresh(feed: EventFeed, queries: QueryClient): () => void {
   const executions = new Set<string>();
@@ -144,6 +156,7 @@ export function keepFresh(feed: EventFeed, queries: QueryClient): () => void {
     void queries.invalidateQueries({
       predicate: ({ queryKey: [noun, id] }) => noun === 'runs' && runs.has(id as string),
     });
+    patchLists(queries, events);
     refreshExecutions();
     refreshFigures();
   });

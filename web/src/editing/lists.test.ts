@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { headersOf, isSecret, MASK, nameProblem, rowsOf } from './headers';
 import { bodyOf, same } from './useEditor';
-import { moved } from './useRows';
+import { inserted, moved } from './useRows';
 
 describe('moving a row', () => {
   it('puts it in its new place and nothing else', () => {
@@ -9,6 +9,11 @@ describe('moving a row', () => {
     expect(moved(['a', 'b', 'c'], 2, 0)).toEqual(['c', 'a', 'b']);
     expect(moved([], 0, 1)).toEqual([]);
   });
+});
+
+it('a row comes back to its place, or to the end of a list that became shorter', () => {
+  expect(inserted(['a', 'c'], 1, 'b')).toEqual(['a', 'b', 'c']);
+  expect(inserted(['a'], 5, 'b')).toEqual(['a', 'b']);
 });
 
 describe('headers', () => {

@@ -39,6 +39,11 @@ describe('a config as it is kept', () => {
     expect(withoutDefaults(SCHEMA, config)).toEqual(config);
   });
 
+  it('keeps what tells the options of a choice apart, also where it has a default', () => {
+    const option: RJSFSchema = { type: 'object', properties: { kind: { const: 'a', default: 'a' } } };
+    expect(withoutDefaults({ oneOf: [option] }, { kind: 'a' })).toEqual({ kind: 'a' });
+  });
+
   it('prunes the chosen option of a choice', () => {
     const option: RJSFSchema = {
       type: 'object',

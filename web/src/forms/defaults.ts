@@ -41,6 +41,8 @@ function tagMatches(option: RJSFSchema, value: Fields): boolean {
 }
 
 function isDefault(schema: RJSFSchema | undefined, value: unknown): boolean {
+  // What tells the options of a choice apart is part of the config, whatever its default.
+  if (schema?.const !== undefined) return false;
   if (schema?.default !== undefined) return deepEquals(schema.default, value);
   // An empty list or object of a form means that nothing was entered.
   const formed = schema?.properties ?? schema?.items;

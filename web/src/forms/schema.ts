@@ -65,10 +65,13 @@ function resolved(node: JsonSchema, place: Place): { node: JsonSchema; seen: str
 function withoutNull(node: JsonSchema): JsonSchema {
   const { default: preset, ...rest } = node;
   const schema: JsonSchema = preset === null || preset === undefined ? rest : node;
-  if (!Array.isArray(schema.anyOf)) return schema;
-  const options = (schema.anyOf as JsonSchema[]).filter((option) => option.type !== 'null');
-  if (options.length !== 1) return { ...schema, anyOf: options };
-  const { anyOf: _anyOf, ...own } = schema;
+  const kind = Array.isArray(schema.oneOf) ? 'oneOf' : 'anyOf';
+  const all = schema[kind];
+  if (!Array.isArray(all)) return schema;
+  const options = (all as JsonSchema[]).filter((option) => option.type !== 'null');
+  if (kind === 'oneOf' && options.length === all.length) return schema;
+  if (options.length !== 1) return { ...schema, [kind]: options };
+  const { [kind]: _options, ...own } = schema;
   return { ...options[0], ...own };
 }
 
@@ -121,7 +124,9 @@ function hideTag(schema: RJSFSchema): RJSFSchema {
     key,
     'const' in child ? { ...child, default: child.const } : child,
   ]);
-  return { ...schema, properties: Object.fromEntries(children) };
+  const tag = children.map(([, child]) => (child as JsonSchema).const).find((one) => one !== undefined);
+  const title = schema.title || (tag === undefined ? undefined : readable(String(tag)));
+  return { ...schema, title, properties: Object.fromEntries(children) };
 }
 
 function asJson(node: JsonSchema): FormShape {

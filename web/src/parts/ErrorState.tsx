@@ -23,6 +23,9 @@ export function ErrorState({ error, title, onRetry, actions }: Props) {
       my="md"
     >
       <Text size="sm">{error.message}</Text>
+      {error instanceof ApiError && error.unreachable && (
+        <Text size="sm">This page tries again by itself and is shown once the server is back.</Text>
+      )}
       {details.length > 0 && (
         <List size="sm" mt="xs">
           {details.map((problem) => (

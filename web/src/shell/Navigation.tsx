@@ -5,6 +5,7 @@ import {
   IconGauge,
   IconHeartRateMonitor,
   IconLayoutDashboard,
+  IconList,
   IconMessages,
   IconPlayerPlay,
   IconPlug,
@@ -16,7 +17,8 @@ import { Link, useRouterState } from '@tanstack/react-router';
 const PLACES = [
   { to: '/', label: 'Dashboard', icon: IconLayoutDashboard, also: [] },
   { to: '/evals', label: 'Evals', icon: IconClipboardCheck, also: [] },
-  { to: '/executions', label: 'Executions', icon: IconPlayerPlay, also: ['/runs'] },
+  { to: '/executions', label: 'Executions', icon: IconPlayerPlay, also: [] },
+  { to: '/runs', label: 'Runs', icon: IconList, also: [] },
   { to: '/scenarios', label: 'Scenarios', icon: IconMessages, also: [] },
   { to: '/personas', label: 'Personas', icon: IconUser, also: [] },
   { to: '/connectors', label: 'Connectors', icon: IconPlug, also: [] },

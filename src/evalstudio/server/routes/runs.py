@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from tempfile import TemporaryFile
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter
+from starlette.background import BackgroundTask
 
 from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Persona, Scenario
+from ...evaluators.contract import Fault
 from ...evaluators.results import Outcome, RunOutput
 from ...execution.conclusion import conclude
-from ...execution.request import ExecutionRequest, only_failed, request_for, start_execution, trial_request
+from ...execution.request import (
+    ExecutionRequest,
+    only_failed,
+    only_runs,
+    request_for,
+    start_execution,
+    trial_request,
+)
 from ...execution.rescoring import NotRescorable, rescore
 from ...project.entities import Connector, Execution, ExecutionSource, ExecutionStatus, Run, RunStatus
 from ...project.secrets import masked
+from ...reporting.reports import write_reports, writer_for
 from ...reporting.requirements import ExecutionConclusion
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -84,8 +96,10 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         except NotFound as error:
             raise InvalidInput(Problem(str(error), ("connectorIds",))) from None
         request = replace(request, connectors=chosen)
-    if body.last_failed:
-        request = await only_failed(studio.store, request)
+    if body.last_failed or body.failed_of is not None:
+        request = await only_failed(studio.store, request, body.failed_of)
+    if body.run_ids is not None:
+        request = await only_runs(studio.store, request, body.run_ids)
     return replace(
         request,
         trigger=body.trigger,
@@ -138,6 +152,47 @@ async def retry_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa:
     return Affected(count=await studio.store.retry(execution_id=id))
 
 
+ReportFormat = Literal["csv", "json", "jsonl", "junit", "html", "md"]
+_REPORTS: dict[ReportFormat, tuple[str, str]] = {
+    "csv": ("text/csv", "csv"),
+    "json": ("application/json", "json"),
+    "jsonl": ("application/x-ndjson", "jsonl"),
+    "junit": ("application/xml", "xml"),
+    "html": ("text/html", "html"),
+    "md": ("text/markdown", "md"),
+}
+_CHUNK = 65_536
+
+
+@executions_router.get(
+    "/{id}/report",
+    operation_id="getReport",
+    responses=refusals(404),
+    response_class=StreamingResponse,
+)
+async def get_report(
+    studio: StudioDep,
+    id: Identity,  # noqa: A002
+    format: Annotated[ReportFormat, Query(description="What to write")] = "html",  # noqa: A002
+) -> StreamingResponse:
+    """The execution as a file, the same as `evalstudio report` writes."""
+    execution = await studio.store.execution(id)
+    conclusion = await conclude(studio.store, execution, detailed=True)
+    media, ending = _REPORTS[format]
+    # Kept on disk until it is sent: a report of many runs does not stay in memory.
+    file = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115 - closed when it was sent
+    await write_reports(conclusion.source, [writer_for(format, file)])
+    file.seek(0)
+    chunks = iter(lambda: file.read(_CHUNK), "")
+    name = f'attachment; filename="execution-{execution.id}.{ending}"'
+    return StreamingResponse(
+        chunks,
+        media_type=f"{media}; charset=utf-8",
+        headers={"Content-Disposition": name},
+        background=BackgroundTask(file.close),
+    )
+
+
 router = APIRouter(prefix="/runs", tags=["runs"], route_class=QuickRoute)
 
 _FIRST_RUNS = 100
@@ -155,8 +210,29 @@ async def run_filters(
     outcome: Outcome | None = None,
     text: TextQuery = None,
     tag: Annotated[list[Text] | None, Query(max_length=20, description="Scenarios with these tags")] = None,
+    label: Annotated[
+        list[Text] | None, Query(max_length=20, description="Of executions with these: key=value, or key")
+    ] = None,
+    fault: Annotated[Fault | None, Query(description="Whose fault an error was")] = None,
+    said: Annotated[str | None, Query(max_length=500, description="Part of what was said")] = None,
+    evaluator: Annotated[Text | None, Query(description="With a result of this evaluator")] = None,
+    verdict: Annotated[
+        Literal["pass", "fail", "error", "skipped", "pending"] | None,
+        Query(description="What that evaluator found"),
+    ] = None,
+    metric: Annotated[Text | None, Query(description="With a value of this metric")] = None,
+    metric_min: Annotated[float | None, Query(alias="metricMin", allow_inf_nan=False)] = None,
+    metric_max: Annotated[float | None, Query(alias="metricMax", allow_inf_nan=False)] = None,
 ) -> Filters:
     return Filters(
+        labels=label or (),
+        fault=fault,
+        said=said,
+        evaluator=evaluator,
+        verdict=verdict,
+        metric=metric,
+        metric_min=metric_min,
+        metric_max=metric_max,
         status=status,
         outcome=outcome,
         eval_id=eval_id,
@@ -175,7 +251,11 @@ RunFilters = Annotated[Filters, Depends(run_filters)]
 
 @router.get("", operation_id="listRuns", response_model=RunPage)
 async def list_runs(studio: StudioDep, paging: PagingDep, filters: RunFilters) -> JsonAnswer:
-    """Runs without what was said, newest first."""
+    """Runs without what was said, newest first.
+
+    Where `said`, `evaluator` or `metric` is given, a page looks at a bounded number of runs: it may be short
+    or empty although more follow; its cursor goes on.
+    """
     return JsonAnswer(await studio.store.run_page_json(filters, **paging))
 
 

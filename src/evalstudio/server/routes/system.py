@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 
 from ...base.addresses import shown_address
 from ...conversation.preparation import gates_of
-from ...llm.settings import ModelError, find_access
+from ...llm.settings import LlmSettings, ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
 from ..errors import ApiError, refusals
@@ -131,13 +131,23 @@ async def list_providers(studio: StudioDep) -> Providers:
     settings = studio.workspace.config.llm_settings
     if settings is None:
         return Providers(items=[], models=None)
-    items: list[ModelProvider] = []
-    for name in dict.fromkeys([settings.provider, *settings.providers]):
-        url, has_key = settings.access(name).base_url, False
-        with suppress(ModelError):
-            find_access(settings, name)
-            has_key = True
-        address = shown_address(url, path=False) if url else None
-        is_default = name == settings.provider
-        items.append(ModelProvider(name=name, address=address, is_default=is_default, has_key=has_key))
+    names = dict.fromkeys([settings.provider, *settings.providers])
+    items = [_provider(settings, name) for name in names]
     return Providers(items=items, models=Models.model_validate(settings.models.model_dump()))
+
+
+def _provider(settings: LlmSettings, name: str) -> ModelProvider:
+    url, problem = settings.access(name).base_url, None
+    key: Literal["set", "needed", "not needed"] = "needed"
+    try:
+        key = "not needed" if find_access(settings, name).secret is None else "set"
+    except ModelError as error:
+        problem = str(error)
+    return ModelProvider(
+        name=name,
+        address=shown_address(url, path=False) if url else None,
+        is_default=name == settings.provider,
+        has_key=key != "needed",
+        key=key,
+        problem=problem,
+    )

@@ -35,6 +35,12 @@ class StartExecution(Shape):
         default_factory=list[Requirement], max_length=100, description="Beside the eval's own"
     )
     budget: Budget | None = Field(default=None, description="Instead of the eval's own")
+    failed_of: Identity | None = Field(
+        default=None, description="Only what did not pass in this execution of the eval"
+    )
+    run_ids: list[Identity] | None = Field(
+        default=None, min_length=1, max_length=2000, description="Only what these runs ran"
+    )
     trigger: Annotated[str, StringConstraints(max_length=100)] = "api"
     labels: Labels = Field(
         default_factory=dict[str, Any],

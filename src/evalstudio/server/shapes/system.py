@@ -116,6 +116,8 @@ class ModelProvider(Shape):
     address: str | None = Field(description="Where it is reached; null for the provider's own")
     is_default: bool
     has_key: bool = Field(description="Whether a key is set here, or none is needed")
+    key: Literal["set", "needed", "not needed"] = Field(description="Where its key stands")
+    problem: str | None = Field(default=None, description="Why it cannot be called, and what to set")
 
 
 class Models(Shape):

@@ -73,6 +73,7 @@ function AgentSection({ editor }: { editor: Editor<Draft> }) {
     <Section title="Agent">
       <TextInput
         label="Name"
+        description="What evals and results call this agent"
         required
         value={draft.name}
         error={at(problems, 'name')}
@@ -80,6 +81,7 @@ function AgentSection({ editor }: { editor: Editor<Draft> }) {
       />
       <Select
         label="Type"
+        description="How messages get to the agent"
         required
         allowDeselect={false}
         data={loaded && !known ? [...options, { value: draft.type, label: draft.type }] : options}

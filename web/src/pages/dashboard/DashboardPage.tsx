@@ -1,6 +1,7 @@
 // The state of the project at a glance; a project without executions shows the way to the first one.
 import { useQuery } from '@tanstack/react-query';
 import { executionsQuery } from '../../api/queries';
+import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageTitle } from '../../parts/PageTitle';
@@ -12,6 +13,7 @@ export default function DashboardPage() {
   return (
     <>
       <PageTitle title="Dashboard" />
+      <BrokenPlugins />
       {recent.error && <ErrorState error={recent.error} onRetry={() => void recent.refetch()} />}
       {recent.isPending && <Loading rows={10} />}
       {recent.data?.items.length === 0 && <FirstSteps />}

@@ -1,4 +1,4 @@
-// The three steps to a first result. Steps already taken are ticked.
+// The three steps to a first result. Steps already taken are ticked; the last one ends them.
 import { Group, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -30,7 +30,8 @@ export function FirstSteps() {
   const connectors = useQuery(connectorsQuery);
   const scenarios = useQuery(scenariosQuery);
   const evals = useQuery(evalsQuery);
-  const done = [connectors, scenarios, evals].map((list) => (list.data?.length ?? 0) > 0);
+  // An eval that was made was not run yet: these steps are shown until the first execution.
+  const done = [...[connectors, scenarios].map((list) => (list.data?.length ?? 0) > 0), false];
   const next = done.indexOf(false);
   const evaluation = evals.data?.[0];
   return (

@@ -1,7 +1,7 @@
 // Recent executions, the pass rate and tokens over time, and the flakiest and slowest scenarios.
 import { Group, Paper, Select, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { Schemas } from '../../api/client';
 import { evalsQuery, executionStatsQuery, flakiestQuery, statsQuery } from '../../api/queries';
 import { RateChart, TokensChart } from '../../parts/charts';
@@ -10,18 +10,22 @@ import { ErrorState } from '../../parts/ErrorState';
 import { ExecutionsTable } from '../../parts/ExecutionsTable';
 import { PageLink } from '../../parts/links';
 import { count, duration } from '../../parts/numbers';
+import { useSearchParam } from '../../parts/useSearchParam';
 
 const DAYS = 30;
+/** In the address: no single eval */
+const ALL = 'all';
 
 export function Overview({ recent }: { recent: Schemas['Execution'][] }) {
-  const [evalId, setEvalId] = useState<string | null>(recent.find((one) => one.evalId)?.evalId ?? null);
+  const [chosen, choose] = useSearchParam('eval');
+  const evalId = chosen === ALL ? null : chosen || (recent.find((one) => one.evalId)?.evalId ?? null);
   const since = useMemo(() => new Date(startOfToday() - DAYS * 86_400_000).toISOString(), []);
   return (
     <Stack>
       <Block title="Recent executions">
         <ExecutionsTable executions={recent} />
       </Block>
-      <OverTime evalId={evalId} onChoose={setEvalId} />
+      <OverTime evalId={evalId} onChoose={(id) => choose(id ?? ALL)} />
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Flakiest since={since} />
         <Slowest since={since} />
@@ -79,7 +83,7 @@ function Flakiest({ since }: { since: string }) {
     <Block title="Flakiest">
       <Ranking
         rows={rows}
-        columns={['Scenario', 'Flaky executions']}
+        columns={['Scenario and connector', 'Flaky executions']}
         none={`In the last ${DAYS} days the repetitions of a scenario always agreed within an execution.`}
       />
     </Block>
@@ -130,7 +134,7 @@ function Ranking({ rows, columns, none }: RankingProps) {
       </Table.Thead>
       <Table.Tbody>
         {rows.map(({ scenarioId, name, figure }) => (
-          <Table.Tr key={name}>
+          <Table.Tr key={`${scenarioId} ${name}`}>
             <Table.Td>
               {scenarioId ? (
                 <PageLink to="/scenarios/$scenarioId" params={{ scenarioId }} size="sm">

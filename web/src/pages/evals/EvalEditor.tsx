@@ -57,6 +57,7 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
       <Section title="What is tested">
         <TextInput
           label="Name"
+          description="What executions and trends are listed under"
           required
           value={draft.name}
           error={at(problems, 'name')}
@@ -64,6 +65,7 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
         />
         <Choice
           label="Scenarios"
+          description="What the agent is tried with"
           field="scenarioIds"
           items={scenarios.data ?? []}
           value={draft.scenarioIds}
@@ -72,6 +74,7 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
         />
         <Choice
           label="Connectors"
+          description="The agents; every scenario runs on each of them"
           field="connectorIds"
           items={connectors.data ?? []}
           value={draft.connectorIds}
@@ -149,6 +152,7 @@ function withoutEmpty(requirement: object): object {
 
 interface ChoiceProps {
   label: string;
+  description: string;
   field: string;
   items: { id: string; name: string }[];
   value: string[];
@@ -156,10 +160,11 @@ interface ChoiceProps {
   onChange: (value: string[]) => void;
 }
 
-function Choice({ label, field, items, value, error, onChange }: ChoiceProps) {
+function Choice({ label, description, field, items, value, error, onChange }: ChoiceProps) {
   return (
     <MultiSelect
       label={label}
+      description={description}
       name={field}
       required
       searchable

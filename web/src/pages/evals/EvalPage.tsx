@@ -12,6 +12,7 @@ import {
   executionsQuery,
   scenariosQuery,
 } from '../../api/queries';
+import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { RateChart } from '../../parts/charts';
 import { pointsOf } from '../../parts/charts/points';
 import { EmptyState } from '../../parts/EmptyState';
@@ -54,6 +55,7 @@ export default function EvalPage() {
           </>
         }
       />
+      <BrokenPlugins />
       <Stack>
         <Parts evaluation={evaluation.data} />
         <History evalId={evalId} />

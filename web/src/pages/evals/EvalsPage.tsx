@@ -4,6 +4,7 @@ import { IconClipboardCheck, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { evalsQuery, executionsQuery, PAGE } from '../../api/queries';
+import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { CountsBar } from '../../parts/CountsBar';
 import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
@@ -25,6 +26,7 @@ export default function EvalsPage() {
   return (
     <>
       <PageTitle title="Evals" actions={evals.data?.length ? add : undefined} />
+      <BrokenPlugins />
       {evals.error && <ErrorState error={evals.error} onRetry={() => void evals.refetch()} />}
       {evals.isPending && <Loading />}
       {evals.data?.length === 0 && (

@@ -3,7 +3,7 @@ import { Button, Group, NumberInput, Popover, Stack, Text } from '@mantine/core'
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { invalidate, startExecution } from '../../api/queries';
 import { notifyProblem } from '../../parts/notifications';
@@ -40,7 +40,14 @@ export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' 
         </Button>
       </Popover.Target>
       <Popover.Dropdown aria-label={`Run ${evaluation.name}`}>
-        <Stack gap="xs">
+        <Stack
+          gap="xs"
+          component="form"
+          onSubmit={(event: FormEvent) => {
+            event.preventDefault();
+            if (!start.isPending) start.mutate();
+          }}
+        >
           <NumberInput
             label="Repetitions"
             description="How often each combination runs"
@@ -55,7 +62,7 @@ export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' 
             {plural(evaluation.connectorIds.length, 'connector')}
           </Text>
           <Group justify="flex-end">
-            <Button loading={start.isPending} onClick={() => start.mutate()}>
+            <Button type="submit" loading={start.isPending}>
               Start
             </Button>
           </Group>

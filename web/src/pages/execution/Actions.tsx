@@ -9,13 +9,18 @@ import { cancelExecution, deleteExecution, invalidate, retryExecution } from '..
 import { ConfirmDelete } from '../../parts/ConfirmDelete';
 import { notify, notifyProblem } from '../../parts/notifications';
 import { count, plural } from '../../parts/numbers';
+import { Again } from './Again';
+import { CompareButton } from './CompareButton';
+import { Export } from './Export';
 
 interface Props {
   execution: Schemas['Execution'];
   counts: Schemas['Counts'];
+  /** The ids of the runs that the filters leave */
+  shown: string[];
 }
 
-export function Actions({ execution, counts }: Props) {
+export function Actions({ execution, counts, shown }: Props) {
   const [confirming, confirmation] = useDisclosure();
   const navigate = useNavigate();
   const changed = () => invalidate(['executions'], ['runs', 'execution', execution.id], ['stats']);
@@ -38,6 +43,11 @@ export function Actions({ execution, counts }: Props) {
   const waiting = counts.finished < counts.total;
   return (
     <>
+      {!waiting && execution.evalId && (
+        <Again evalId={execution.evalId} execution={execution} counts={counts} shown={shown} />
+      )}
+      {!waiting && execution.evalId && <CompareButton execution={execution} evalId={execution.evalId} />}
+      <Export executionId={execution.id} />
       {counts.errored > 0 && (
         <Button
           variant="default"

@@ -1,7 +1,8 @@
 // An execution, live while it runs: progress, figures, and a row for every run.
-import { Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useDeferredValue, useMemo } from 'react';
+import { useCallback, useDeferredValue, useMemo } from 'react';
+import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
@@ -10,6 +11,7 @@ import { standingOfExecution } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { Actions } from './Actions';
 import { Filters } from './Filters';
+import { GroupChoice, Groups } from './Groups';
 import { RunsTable } from './RunsTable';
 import { filteredRuns, type Run, type RunFilter } from './runs';
 import { Summary } from './Summary';
@@ -32,6 +34,12 @@ export default function ExecutionPage() {
   );
   // Counters and filters answer at once; the rows follow as there is time.
   const rows = useDeferredValue(matching, NONE);
+
+  const sort = useCallback(
+    (column?: string) =>
+      void navigate({ search: (before) => ({ ...before, sort: column }), replace: true, resetScroll: false }),
+    [navigate],
+  );
 
   const error = execution.error ?? summary.error ?? runs.error;
   if (error && !(execution.data && summary.data))
@@ -57,13 +65,21 @@ export default function ExecutionPage() {
           ),
         ]}
         beside={<OutcomeBadge standing={standingOfExecution({ ...execution.data, counts })} size="lg" />}
-        actions={<Actions execution={execution.data} counts={counts} />}
+        actions={<Actions execution={execution.data} counts={counts} shown={matching.map((run) => run.id)} />}
       />
+      <BrokenPlugins />
       <Summary execution={execution.data} summary={summary.data} />
-      <Filters filter={filter} summary={summary.data} onChange={change} />
+      <Group justify="space-between" align="flex-start">
+        <Filters filter={filter} summary={summary.data} onChange={change} />
+        <GroupChoice value={filter.group} onChange={(group) => change({ ...filter, group })} />
+      </Group>
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}
-      {runs.isPending ? <Loading rows={10} /> : <RunsTable runs={rows} flaky={flaky} />}
-      {runs.data && matching.length === 0 && (
+      {filter.group && <Groups executionId={executionId} by={filter.group} />}
+      {!filter.group && runs.isPending && <Loading rows={10} />}
+      {!filter.group && !runs.isPending && (
+        <RunsTable runs={rows} flaky={flaky} sort={filter.sort} onSort={sort} />
+      )}
+      {!filter.group && runs.data && matching.length === 0 && (
         <Text size="sm" c="dimmed" mt="xs" role="status">
           {runs.data.length === 0
             ? 'This execution has no runs.'

@@ -12,10 +12,11 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useRef } from 'react';
+import { memo, useMemo, useRef } from 'react';
 import { duration, measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
+import { useKeptScroll } from '../../parts/useKeptScroll';
 import classes from './Execution.module.css';
 import { type Run, subjectKey } from './runs';
 
@@ -34,7 +35,7 @@ const columns = helper.columns([
     header: 'Connector',
     sortFn: 'alphanumeric',
   }),
-  helper.accessor('repetition', { header: 'Rep.', sortFn: 'basic' }),
+  helper.accessor('repetition', { header: 'Repetition', sortFn: 'basic' }),
   helper.accessor('turnCount', { header: 'Turns', sortFn: 'basic' }),
   helper.accessor((run) => run.latencyMs ?? -1, { id: 'latency', header: 'Latency', sortFn: 'basic' }),
   helper.accessor((run) => run.result?.score ?? -1, { id: 'score', header: 'Score', sortFn: 'basic' }),
@@ -45,6 +46,17 @@ const columns = helper.columns([
   }),
 ]);
 
+const COLUMN_IDS = new Set([
+  'result',
+  'name',
+  'connector',
+  'repetition',
+  'turnCount',
+  'latency',
+  'score',
+  'reason',
+]);
+
 function nameOf(run: Run): string {
   return [run.scenarioName, run.caseName, run.personaName].filter(Boolean).join(' · ');
 }
@@ -52,11 +64,29 @@ function nameOf(run: Run): string {
 interface TableProps {
   runs: Run[];
   flaky: Set<string>;
+  /** The column and direction as in the address: `latency`, or `-latency` for the largest first */
+  sort?: string;
+  onSort: (sort?: string) => void;
 }
 
-export const RunsTable = memo(function RunsTable({ runs, flaky }: TableProps) {
+export const RunsTable = memo(function RunsTable({ runs, flaky, sort, onSort }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
-  const table = useTable({ features, columns, data: runs, getRowId: (run) => run.id });
+  const sorting = useMemo(
+    () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
+    [sort],
+  );
+  const known = sorting.filter(({ id }) => COLUMN_IDS.has(id));
+  const table = useTable({
+    features,
+    columns,
+    data: runs,
+    getRowId: (run) => run.id,
+    state: { sorting: known },
+    onSortingChange: (change) => {
+      const [next] = typeof change === 'function' ? change(known) : change;
+      onSort(next && (next.desc ? `-${next.id}` : next.id));
+    },
+  });
   const { rows } = table.getRowModel();
   const list = useVirtualizer({
     count: rows.length,
@@ -65,6 +95,7 @@ export const RunsTable = memo(function RunsTable({ runs, flaky }: TableProps) {
     overscan: 6,
     useFlushSync: false,
   });
+  useKeptScroll(box, rows.length > 0);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section ref={box} className={classes.scroll} tabIndex={0} aria-label="Runs">

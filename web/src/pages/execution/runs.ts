@@ -4,7 +4,7 @@ import { client, dataOf, type Schemas } from '../../api/client';
 import { feed, type LiveEvent } from '../../api/events';
 import { allPages, PAGE } from '../../api/queries';
 import { patchedAll } from '../../api/updates';
-import type { RunChoice } from '../../router';
+import type { Grouping, RunChoice } from '../../router';
 
 export type Run = Schemas['RunSummary'];
 export type Summary = Schemas['ExecutionSummary'];
@@ -39,6 +39,8 @@ export interface RunFilter {
   show?: RunChoice;
   text?: string;
   scenario?: string;
+  sort?: string;
+  group?: Grouping;
 }
 
 export function filteredRuns(runs: Run[], filter: RunFilter, flaky: Set<string>): Run[] {

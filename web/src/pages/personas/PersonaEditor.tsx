@@ -45,6 +45,7 @@ export function PersonaEditor({ persona }: { persona?: Stored }) {
       <Section title="Who this is">
         <TextInput
           label="Name"
+          description="What scenarios and results call this person"
           required
           value={draft.name}
           error={at(problems, 'name')}

@@ -29,6 +29,7 @@ export function PromptPreview({ persona }: { persona: Schemas['StoredPersona'] }
     <Section title="Simulator prompt" hint="What the model that plays this persona is told, as it was saved.">
       <Select
         label="In scenario"
+        description="Whose instructions the prompt is shown with"
         searchable
         data={all.map(({ id, name }) => ({ value: id, label: name }))}
         value={scenario ?? null}

@@ -1,9 +1,9 @@
 // What the judge of the scenario's criteria found, and on which words it rests.
-import { Group, Paper, Text, Title } from '@mantine/core';
+import { Box, Group, Paper, Text, Title } from '@mantine/core';
 import { percent } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { JudgeQuotes } from './JudgeQuotes';
-import classes from './Run.module.css';
+import { Markdown } from './Markdown';
 import { quotesOf, type Result, type Run } from './results';
 
 export function JudgePanel({ run, results }: { run: Run; results: Result[] }) {
@@ -30,9 +30,9 @@ export function JudgePanel({ run, results }: { run: Run; results: Result[] }) {
         />
         {judgement.failureMet && <OutcomeBadge standing="fail" label="Failure criteria met" size="sm" />}
       </Group>
-      <Text size="sm" className={classes.reason} mb="xs">
-        {judgement.reasoning}
-      </Text>
+      <Box mb="xs">
+        <Markdown text={judgement.reasoning} />
+      </Box>
       {judge && <JudgeQuotes quotes={quotesOf(judge)} />}
     </Paper>
   );

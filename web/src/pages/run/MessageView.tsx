@@ -6,7 +6,8 @@ import { Folded } from './Folded';
 import { LongText, Markdown } from './Markdown';
 import classes from './Run.module.css';
 import { attemptText, type Turn, tokensOf } from './results';
-import { type Message, type MessageRow, readable, textOf } from './transcript';
+import { CopyText } from './TranscriptTools';
+import { type Message, type MessageRow, readable, rowText, textOf } from './transcript';
 
 const ROLES = {
   user: { name: 'User', icon: IconUser },
@@ -19,9 +20,10 @@ interface Props {
   row: MessageRow;
   detail: Turn | null;
   quotes: string[];
+  plain: boolean;
 }
 
-export const MessageView = memo(function MessageView({ row, detail, quotes }: Props) {
+export const MessageView = memo(function MessageView({ row, detail, quotes, plain }: Props) {
   const { message } = row;
   const { name, icon: RoleIcon } = ROLES[message.role as keyof typeof ROLES] ?? {
     name: message.role,
@@ -34,10 +36,13 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
         <RoleIcon size={14} stroke={1.8} aria-hidden />
         <b>{message.name ? `${name} (${message.name})` : name}</b>
         {row.last && detail && <Cost detail={detail} />}
+        <span className={classes.copy}>
+          <CopyText label="Copy this message" text={() => rowText(row)} />
+        </span>
       </div>
       {row.last && detail && <Attempts detail={detail} />}
       {row.last && detail && <Redacted places={detail.redacted ?? []} />}
-      {text && <MessageText role={message.role} text={text} quotes={quotes} />}
+      {text && <MessageText role={message.role} text={text} quotes={quotes} plain={plain} />}
       {(message.tool_calls ?? []).map((call, place) => (
         <ToolCallView key={call.id || place} call={call} answer={row.results.get(call.id ?? '')} />
       ))}
@@ -49,8 +54,16 @@ export const MessageView = memo(function MessageView({ row, detail, quotes }: Pr
   );
 });
 
-function MessageText({ role, text, quotes }: { role: string; text: string; quotes: string[] }) {
-  return role === 'tool' ? <LongText text={readable(text)} /> : <Markdown text={text} quotes={quotes} />;
+interface TextProps {
+  role: string;
+  text: string;
+  quotes: string[];
+  plain: boolean;
+}
+
+function MessageText({ role, text, quotes, plain }: TextProps) {
+  if (role === 'tool') return <LongText text={plain ? text : readable(text)} />;
+  return <Markdown text={text} quotes={quotes} plain={plain} />;
 }
 
 function Cost({ detail }: { detail: Turn }) {

@@ -1,17 +1,16 @@
 // What the evaluators found: assertions that decide, metrics that measure, each with its details folded.
-import { ActionIcon, Code, Group, Paper, Table, Text, Title } from '@mantine/core';
+import { ActionIcon, Group, Paper, Table, Text, Title } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import { getRouteApi } from '@tanstack/react-router';
 import { Fragment, useEffect, useRef } from 'react';
+import { PageLink } from '../../parts/links';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
-import { Folded } from './Folded';
-import { JudgeQuotes } from './JudgeQuotes';
+import { ResultDetails } from './ResultDetails';
 import classes from './Run.module.css';
 import {
   assertionsOf,
-  detailsOf,
   keyOf,
   metricsOf,
-  quotesOf,
   type Result,
   scoreText,
   standingOfResult,
@@ -19,6 +18,8 @@ import {
   valueText,
   whenText,
 } from './results';
+
+const route = getRouteApi('/runs/$runId');
 
 interface Props {
   results: Result[];
@@ -123,8 +124,8 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
                 {name}
               </Text>
               {result.kind === 'assertion' && (
-                <Text size="xs" c="dimmed">
-                  {whenText(result)}
+                <Text size="xs" c="dimmed" component="div">
+                  {whenText(result)} · <TurnLink result={result} />
                 </Text>
               )}
             </div>
@@ -140,17 +141,29 @@ function ResultRow({ result, opened, onToggle, children }: RowProps) {
       {opened && (
         <Table.Tr>
           <Table.Td colSpan={4}>
-            <Text size="sm" className={classes.reason} mb="xs">
-              {result.reason}
-            </Text>
-            <JudgeQuotes quotes={quotesOf(result)} />
-            <Code block className={classes.long} data-testid="metadata">
-              {JSON.stringify(detailsOf(result), null, 2)}
-            </Code>
-            {result.traceback && <Folded title="Traceback" text={result.traceback} />}
+            <ResultDetails result={result} />
           </Table.Td>
         </Table.Tr>
       )}
     </Fragment>
+  );
+}
+
+/** To the turn that decided: what was said there is the reason. */
+export function TurnLink({ result }: { result: Result }) {
+  const { runId } = route.useParams();
+  if (result.turn === undefined || result.turn === null) return null;
+  return (
+    <PageLink
+      to="/runs/$runId"
+      params={{ runId }}
+      search={(before) => ({ ...before, turn: result.turn ?? undefined })}
+      replace
+      resetScroll={false}
+      inherit
+      underline="always"
+    >
+      turn {result.turn}
+    </PageLink>
   );
 }

@@ -1,5 +1,5 @@
 // A run in short: what it was, what it came to and why, and what can be done with it.
-import { Alert, Anchor, Button, Group, Select, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, List, Select, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { cancelRun, invalidate, retryRun } from '../../api/queries';
@@ -10,12 +10,25 @@ import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOf } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { RescoreButton, Rescored, RunAgain, useRescoring } from './Again';
 import { Folded } from './Folded';
+import { Neighbours } from './Neighbours';
+import { TurnLink } from './ResultTables';
 import classes from './Run.module.css';
-import { type Run, tokensOf } from './results';
+import {
+  failuresOf,
+  keyOf,
+  type Run,
+  resultsOf,
+  standingOfResult,
+  titleOf,
+  tokensOf,
+  whenText,
+} from './results';
 
 export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
   const standing = standingOf(run);
+  const rescoring = useRescoring(run);
   const name = run.caseName ? `${run.scenarioName} · ${run.caseName}` : run.scenarioName;
   return (
     <>
@@ -31,10 +44,18 @@ export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
           <span key="run">Run</span>,
         ]}
         beside={<OutcomeBadge standing={standing} size="lg" />}
-        actions={<Actions run={run} attempts={attempts} />}
+        actions={
+          <>
+            <Neighbours run={run} />
+            <Actions run={run} attempts={attempts} />
+            {run.completedAt && <RunAgain run={run} />}
+            {run.completedAt && <RescoreButton rescoring={rescoring} />}
+          </>
+        }
       />
       <Facts run={run} />
       <Reason run={run} />
+      <Rescored rescoring={rescoring} />
     </>
   );
 }
@@ -86,9 +107,10 @@ function Reason({ run }: { run: Run }) {
   const title = result.fault ? `${word}: fault of the ${result.fault}` : word;
   return (
     <Alert variant="outline" color={color} icon={<OutcomeIcon aria-hidden />} title={title} mb="md">
-      <Text size="sm" className={classes.reason}>
+      <Text size="sm" className={classes.reason} dir="auto">
         {run.error ?? result.reason}
       </Text>
+      <Failures run={run} />
       {run.output?.traceback && <Folded title="Traceback" text={run.output.traceback} />}
       {NEITHER[result.outcome] && (
         <Text size="xs" mt={4}>
@@ -96,6 +118,31 @@ function Reason({ run }: { run: Run }) {
         </Text>
       )}
     </Alert>
+  );
+}
+
+const MOST_FAILURES = 5;
+
+/** The evaluators that decided, each with the turn it did so on. */
+function Failures({ run }: { run: Run }) {
+  const failures = failuresOf(resultsOf(run));
+  if (failures.length === 0) return null;
+  return (
+    <List size="sm" mt={6} spacing={2} listStyleType="none" aria-label="Evaluators that did not pass">
+      {failures.slice(0, MOST_FAILURES).map((result) => (
+        <List.Item key={keyOf(result)}>
+          <Group gap={6}>
+            <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} size="sm" />
+            <Text span size="sm">
+              {whenText(result)} · <TurnLink result={result} />
+            </Text>
+          </Group>
+        </List.Item>
+      ))}
+      {failures.length > MOST_FAILURES && (
+        <List.Item>and {failures.length - MOST_FAILURES} more in the table of assertions</List.Item>
+      )}
+    </List>
   );
 }
 

@@ -7,15 +7,19 @@ import { memo, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { runQuery } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { Definitions } from './Definitions';
 import { Folded } from './Folded';
 import { JudgePanel } from './JudgePanel';
+import { Marks } from './Marks';
 import { AssertionsTable, MetricsTable } from './ResultTables';
 import classes from './Run.module.css';
 import { RunHead } from './RunHead';
 import { keyOf, quotesOf, type Result, type Run, resultsOf } from './results';
 import { Timing } from './Timing';
 import { Transcript } from './Transcript';
-import { rowsOf } from './transcript';
+import { TranscriptTools } from './TranscriptTools';
+import { conversationText, rowsOf } from './transcript';
+import { useTranscriptSearch } from './useTranscriptSearch';
 import { useTurnKeys } from './useTurnKeys';
 
 const route = getRouteApi('/runs/$runId');
@@ -43,15 +47,16 @@ function DeferredRun({ run }: { run: Run }) {
 }
 
 const RunView = memo(function RunView({ run }: { run: Run }) {
-  const { turn } = route.useSearch();
   const rows = useMemo(() => rowsOf(run), [run]);
   const results = useMemo(() => resultsOf(run), [run]);
-  const quotes = useMemo(() => [...new Set(results.flatMap(quotesOf).map((quote) => quote.text))], [results]);
+  const search = useTranscriptSearch(rows);
+  const quotes = useMemo(() => quotedIn(results, search.text), [results, search.text]);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set<string>());
-  const { current, goTo, go, failures } = useTurnKeys(run, turn);
+  const [plain, setPlain] = useState(false);
+  const { current, goTo, go, failures } = useTurnKeys(run);
 
-  const toggle = useCallback((result: Result) => setOpened((before) => toggled(before, keyOf(result))), []);
-  const open = useCallback((result: Result) => setOpened((before) => new Set(before).add(keyOf(result))), []);
+  const toggleKey = useCallback((key: string) => setOpened((before) => toggled(before, key)), []);
+  const toggle = useCallback((result: Result) => toggleKey(keyOf(result)), [toggleKey]);
 
   return (
     <div className={classes.layout}>
@@ -60,19 +65,45 @@ const RunView = memo(function RunView({ run }: { run: Run }) {
           <Title order={2}>Transcript</Title>
           <Keys failures={failures} />
         </Group>
-        {rows.length === 0 && <NothingSaid run={run} />}
-        <Transcript rows={rows} quotes={quotes} current={current} goTo={goTo} onPick={open} />
+        {rows.length === 0 ? (
+          <NothingSaid run={run} />
+        ) : (
+          <TranscriptTools
+            search={search}
+            text={() => conversationText(rows)}
+            plain={plain}
+            onPlain={setPlain}
+          />
+        )}
+        <Transcript
+          rows={rows}
+          quotes={quotes}
+          current={current}
+          goTo={goTo}
+          found={search.target}
+          opened={opened}
+          onToggle={toggleKey}
+          plain={plain}
+        />
       </section>
       <Stack component="aside" aria-label="Results" className={classes.panels} gap="sm" tabIndex={-1}>
         <JudgePanel run={run} results={results} />
         <AssertionsTable results={results} opened={opened} onToggle={toggle} />
         <MetricsTable results={results} opened={opened} onToggle={toggle} />
         <Timing turns={run.turns} onGo={go} />
+        <Marks runId={run.id} />
         <RunLog run={run} />
+        <Definitions runId={run.id} />
       </Stack>
     </div>
   );
 });
+
+/** What is marked in the conversation: what judges quoted, and what is searched for. */
+function quotedIn(results: Result[], searched: string): string[] {
+  const quotes = results.flatMap(quotesOf).map((quote) => quote.text);
+  return [...new Set(searched.trim() ? [...quotes, searched] : quotes)];
+}
 
 function toggled(before: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const after = new Set(before);

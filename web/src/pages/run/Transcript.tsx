@@ -2,12 +2,14 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useMemo, useRef } from 'react';
 import { duration } from '../../parts/numbers';
-import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
+import { LongText } from './Markdown';
 import { MessageView } from './MessageView';
+import { PlainFallback } from './PlainFallback';
 import classes from './Run.module.css';
-import { keyOf, type Result, standingOfResult, type Turn, titleOf } from './results';
+import type { Turn } from './results';
 import { scrollToRow } from './rowScroll';
-import type { ChipsRow, Row, TurnRow } from './transcript';
+import { TurnResults } from './TurnResults';
+import type { ChipsRow, MessageRow, Row, TurnRow } from './transcript';
 
 const HEADER = 64;
 
@@ -15,12 +17,17 @@ interface Props {
   rows: Row[];
   quotes: string[];
   current: number;
-  /** Scroll to this turn whenever the token changes */
-  goTo: { turn: number; token: number } | null;
-  onPick: (result: Result) => void;
+  /** Scroll to this turn whenever it is another object */
+  goTo: { turn: number } | null;
+  /** Scroll to this row whenever it is another object */
+  found?: { index: number } | null;
+  /** The results of single turns that are shown in full */
+  opened: ReadonlySet<string>;
+  onToggle: (key: string) => void;
+  plain?: boolean;
 }
 
-export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
+export function Transcript({ rows, quotes, current, goTo, found, opened, onToggle, plain = false }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const details = useMemo(
     () => new Map(rows.flatMap((row) => (row.kind === 'turn' ? [[row.turn, row.detail] as const] : []))),
@@ -42,6 +49,11 @@ export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
     const index = rows.findIndex((row) => row.kind === 'turn' && row.turn === goTo.turn);
     if (index >= 0) return scrollToRow(list, index);
   }, [goTo]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new wish scrolls, not new rows
+  useEffect(() => {
+    if (found) return scrollToRow(list, found.index);
+  }, [found]);
 
   return (
     <div ref={box} style={{ height: list.getTotalSize(), position: 'relative' }}>
@@ -65,7 +77,9 @@ export function Transcript({ rows, quotes, current, goTo, onPick }: Props) {
               detail={details.get(row.turn) ?? null}
               quotes={quotes}
               current={row.turn === current}
-              onPick={onPick}
+              opened={opened}
+              onToggle={onToggle}
+              plain={plain}
             />
           </div>
         );
@@ -79,14 +93,35 @@ interface RowProps {
   detail: Turn | null;
   quotes: string[];
   current: boolean;
-  onPick: (result: Result) => void;
+  opened: ReadonlySet<string>;
+  onToggle: (key: string) => void;
+  plain: boolean;
 }
 
-const RowView = memo(function RowView({ row, detail, quotes, current, onPick }: RowProps) {
+const RowView = memo(function RowView(props: RowProps) {
+  const { row, detail, quotes, current, opened, onToggle, plain } = props;
   if (row.kind === 'turn') return <TurnMark row={row} current={current} />;
-  if (row.kind === 'chips') return <Chips row={row} onPick={onPick} />;
-  return <MessageView row={row} detail={detail} quotes={quotes} />;
+  return (
+    <PlainFallback fallback={<Undrawn row={row} />}>
+      {row.kind === 'chips' ? (
+        <TurnResults row={row} opened={opened} onToggle={onToggle} />
+      ) : (
+        <MessageView row={row} detail={detail} quotes={quotes} plain={plain} />
+      )}
+    </PlainFallback>
+  );
 });
+
+/** What a row holds, where it cannot be drawn as it should be. */
+function Undrawn({ row }: { row: MessageRow | ChipsRow }) {
+  const held = row.kind === 'message' ? row.message : row.results;
+  return (
+    <article className={classes.message}>
+      <div className={classes.who}>This could not be shown as a message; here it is as it was stored.</div>
+      <LongText text={JSON.stringify(held, null, 2)} />
+    </article>
+  );
+}
 
 function TurnMark({ row, current }: { row: TurnRow; current: boolean }) {
   return (
@@ -110,28 +145,6 @@ function Attempts({ attempts, turn }: { attempts: NonNullable<Turn['attempts']>;
           {retryAfter !== null && ` (it asked for ${retryAfter} s)`}
         </li>
       ))}
-    </ul>
-  );
-}
-
-function Chips({ row, onPick }: { row: ChipsRow; onPick: (result: Result) => void }) {
-  const assertions = row.results.filter((result) => result.kind === 'assertion');
-  return (
-    <ul className={classes.chips} aria-label={`Evaluators after turn ${row.turn}`}>
-      {assertions.map((result) => {
-        const standing = standingOfResult(result);
-        return (
-          <li key={keyOf(result)}>
-            <button
-              type="button"
-              title={`${OUTCOME_STYLES[standing].word}: ${result.reason}`}
-              onClick={() => onPick(result)}
-            >
-              <OutcomeBadge standing={standing} label={titleOf(result)} size="sm" />
-            </button>
-          </li>
-        );
-      })}
     </ul>
   );
 }

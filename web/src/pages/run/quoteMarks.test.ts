@@ -17,6 +17,10 @@ describe('quotes in a text', () => {
     expect(found('one two three four', 'two three', 'three four')).toEqual(['two three four']);
   });
 
+  it('are marked wherever they were said', () => {
+    expect(found('yes, and yes again', 'yes')).toEqual(['yes', 'yes']);
+  });
+
   it('are found in Unicode, with letters that grow in lower case', () => {
     expect(found('İstanbul: größer als 🚀', 'größer ALS 🚀')).toEqual(['größer als 🚀']);
   });

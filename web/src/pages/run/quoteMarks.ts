@@ -37,8 +37,9 @@ export function spansOf(text: string, quotes: string[]): Span[] {
   for (const quote of quotes) {
     const quoted = plainOf(quote).plain.trim();
     if (!quoted) continue;
-    const at = plain.indexOf(quoted);
-    if (at >= 0) spans.push({ from: places[at] ?? 0, to: (places[at + quoted.length - 1] ?? 0) + 1 });
+    for (let at = plain.indexOf(quoted); at >= 0; at = plain.indexOf(quoted, at + quoted.length)) {
+      spans.push({ from: places[at] ?? 0, to: (places[at + quoted.length - 1] ?? 0) + 1 });
+    }
   }
   return merged(spans);
 }

@@ -29,7 +29,7 @@ describe('a result in words', () => {
     expect(titleOf(metric({ name: 'regex#2' }))).toBe('regex#2');
     expect(titleOf(metric({ name: 'tone', criterionName: 'polite' }))).toBe('tone (polite)');
     expect(titleOf(metric({}))).toBe('latency');
-    expect(whenText(metric({ gate: 'always', turn: 2 }))).toBe('always · turn 2');
+    expect(whenText(metric({ gate: 'always', turn: 2 }))).toBe('must hold on every turn');
   });
 
   it('tells every try to reach the agent', () => {

@@ -1,5 +1,6 @@
 // Reading a run's results: which are assertions, which measure, where each stands, and what the judge quoted.
 import type { Schemas } from '../../api/client';
+import { GATES } from '../../editing/gates';
 import { duration, measure } from '../../parts/numbers';
 import type { Standing } from '../../parts/outcome';
 
@@ -66,9 +67,14 @@ export function scoreText(result: Result): string {
   return needed ? `${measure(value)} (needs ${measure(threshold)})` : measure(value);
 }
 
-/** When an assertion had to hold, and on which turn this is what counted. */
-export function whenText(result: Result): string {
-  return [result.gate, result.turn !== undefined && `turn ${result.turn}`].filter(Boolean).join(' · ');
+/** When an assertion had to hold, in words. */
+export function whenText({ gate }: Result): string {
+  return gate ? GATES[gate].meaning : '';
+}
+
+/** The assertions for which a run did not pass, the failures before the errors. */
+export function failuresOf(results: Result[]): Result[] {
+  return assertionsOf(results).filter((result) => ['fail', 'error'].includes(standingOfResult(result)));
 }
 
 /** A try to reach the agent in words. */

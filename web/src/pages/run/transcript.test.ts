@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { Turn } from './results';
-import { failedTurns, type Message, nextAfter, readable, rowsOf, textOf } from './transcript';
+import type { Result, Turn } from './results';
+import {
+  chipKey,
+  conversationText,
+  failedTurns,
+  type Message,
+  nextAfter,
+  readable,
+  rowsOf,
+  textOf,
+} from './transcript';
+import { matchingRows } from './useTranscriptSearch';
 
 const say = (role: string, content: string | null, more: Partial<Message> = {}): Message => ({
   role,
@@ -67,9 +77,29 @@ describe('rows of a transcript', () => {
     expect(rowsOf({ messages: [], turns: [] })).toEqual([]);
   });
 
-  it('have chips only after turns with assertions', () => {
-    const turns = [turn(1, 0, [assertion(true)]), turn(2, 0, [{ ...assertion(true), kind: 'metric' }])];
-    expect(rowsOf({ messages: [], turns }).filter((row) => row.kind === 'chips')).toHaveLength(1);
+  it('have chips after turns with assertions or metrics', () => {
+    const metric = { ...assertion(true), kind: 'metric' };
+    const turns = [turn(1, 0, [assertion(true)]), turn(2, 0, [metric]), turn(3, 0)];
+    expect(rowsOf({ messages: [], turns }).filter((row) => row.kind === 'chips')).toHaveLength(2);
+  });
+
+  it('are found by what was said and by the tools that were called', () => {
+    const messages = [
+      say('user', 'Where is it?'),
+      say('assistant', null, { tool_calls: [call] }),
+      say('tool', 'in the drawer', { tool_call_id: 'c1' }),
+      say('assistant', 'Here'),
+    ];
+    const rows = rowsOf({ messages, turns: [turn(1, 4)] });
+    expect(matchingRows(rows, 'WHERE is')).toEqual([1]);
+    expect(matchingRows(rows, 'drawer')).toEqual([2]);
+    expect(matchingRows(rows, ' ')).toEqual([]);
+    expect(conversationText(rows)).toBe('User: Where is it?\n\nAgent: find {}\nin the drawer\n\nAgent: Here');
+  });
+
+  it('have results of their own under each turn', () => {
+    const result = assertion(false) as Result;
+    expect(chipKey(8, result)).not.toBe(chipKey(14, result));
   });
 });
 

@@ -1,6 +1,6 @@
 // A run as rows of a chat: the messages of each turn, then what the evaluators found after it.
 import type { Schemas } from '../../api/client';
-import type { Result, Run, Turn } from './results';
+import { keyOf, type Result, type Run, type Turn } from './results';
 
 export type Message = Schemas['Message'];
 
@@ -68,7 +68,7 @@ function rowsOfTurn(number: number, detail: Turn | null, messages: Message[], st
     });
   }
   const results = (detail?.evaluatorResults ?? []) as Result[];
-  if (results.some((result) => result.kind === 'assertion')) {
+  if (results.length > 0) {
     rows.push({ kind: 'chips', key: `chips-${number}`, turn: number, results });
   }
   return rows;
@@ -80,6 +80,33 @@ export function textOf(message: Pick<Message, 'content'>): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content.map((block) => block.text ?? (block.type === 'text' ? '' : `[${block.type}]`)).join('\n\n');
+}
+
+/** A result of one turn: the same evaluator has another one after the next. */
+export function chipKey(turn: number, result: Result): string {
+  return `${turn} ${keyOf(result)}`;
+}
+
+/** All that is said in a row, with the tools that were called and what they answered. */
+export function rowText(row: Row): string {
+  if (row.kind !== 'message') return '';
+  const calls = (row.message.tool_calls ?? []).flatMap((call) => {
+    const answer = row.results.get(call.id ?? '');
+    return [`${call.function.name} ${call.function.arguments ?? ''}`, answer ? textOf(answer) : ''];
+  });
+  return [textOf(row.message), ...calls].filter(Boolean).join('\n');
+}
+
+const SPEAKERS: Record<string, string> = { user: 'User', assistant: 'Agent', tool: 'Tool', system: 'System' };
+
+/** The conversation as text, to be put elsewhere. */
+export function conversationText(rows: Row[]): string {
+  return rows
+    .flatMap((row) => {
+      if (row.kind !== 'message') return [];
+      return [`${SPEAKERS[row.message.role] ?? row.message.role}: ${rowText(row)}`];
+    })
+    .join('\n\n');
 }
 
 /** The turns in which an assertion failed or errored, each once, in order. */

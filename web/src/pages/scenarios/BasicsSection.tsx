@@ -14,6 +14,7 @@ export function BasicsSection({ editor }: { editor: ScenarioEditing }) {
     <Section title="What is tested">
       <TextInput
         label="Name"
+        description="What lists and results call it; every scenario has another"
         required
         value={draft.name}
         error={at(problems, 'name')}

@@ -1,12 +1,13 @@
 // The table of cases: one column per value, then the ground truth and the context.
 import { ActionIcon, Button, Group, Popover, Stack, Table, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { Problem } from '../../api/client';
 import { at } from '../../editing/problems';
 import { RowButtons } from '../../editing/RowButtons';
 import { type Rows, useRows } from '../../editing/useRows';
-import { columnsOf, withoutColumn, withVar } from './cells';
+import { notifyUndo } from '../../parts/undo';
+import { columnsOf, withColumnOf, withoutColumn, withVar } from './cells';
 import type { Case } from './draft';
 import { TextOrJson } from './TextOrJson';
 
@@ -21,10 +22,16 @@ type CasesTableProps = {
 export function CasesTable({ cases, placeholders, problems, onChange }: CasesTableProps) {
   const [extra, setExtra] = useState<string[]>([]);
   const rows = useRows(cases, onChange);
+  const latest = useRef({ cases, onChange });
+  latest.current = { cases, onChange };
   const columns = columnsOf(cases, [...placeholders, ...extra]);
   const removeColumn = (column: string) => {
     setExtra(extra.filter((one) => one !== column));
     onChange(withoutColumn(cases, column));
+    notifyUndo(`Column ${column} removed`, () => {
+      setExtra(extra);
+      latest.current.onChange(withColumnOf(latest.current.cases, cases, column));
+    });
   };
   const addRow = () => rows.add({ name: null, vars: {}, groundTruth: null, context: {} });
   return (
@@ -175,6 +182,7 @@ function AddColumn({ taken, onAdd }: { taken: string[]; onAdd: (column: string) 
         <Group gap="xs" align="flex-end">
           <TextInput
             label="Name of the value"
+            description="{{name}} in a text is filled in with it"
             value={name}
             error={taken.includes(column) ? 'This column exists already' : undefined}
             onChange={(event) => setName(event.currentTarget.value)}

@@ -80,6 +80,7 @@ export function EvaluatorCard(props: EvaluatorCardProps) {
             <JsonBox
               id={`${id}-config`}
               label="Config"
+              description="Its settings as a JSON object"
               value={entry.config}
               onChange={(config) => onChange({ ...entry, config: (config ?? {}) as EvaluatorUse['config'] })}
             />

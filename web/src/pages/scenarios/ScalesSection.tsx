@@ -67,6 +67,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
         <Group gap="xs" align="flex-start" pr={90}>
           <TextInput
             label="Name"
+            description="What results call this criterion"
             required
             flex="2 1 160px"
             value={criterion.name}
@@ -75,6 +76,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <Autocomplete
             label="Scale"
+            description="How scores are given: yes or no, steps, numbers or words of your own"
             flex="1 1 120px"
             data={SCALES}
             value={scale}
@@ -83,6 +85,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <NumberInput
             label="Weight"
+            description="How much it counts beside the others"
             w={100}
             min={0}
             value={criterion.weight ?? 1}
@@ -125,12 +128,19 @@ function Range({ criterion, problems, onChange }: Omit<CriterionCardProps, 'id'>
     <Group gap="xs" align="flex-start">
       <NumberInput
         label="Lowest score"
+        description="Counts as 0"
         w={120}
         value={low ?? ''}
         error={at(problems, 'range')}
         onChange={(next) => set(next, high)}
       />
-      <NumberInput label="Highest score" w={120} value={high ?? ''} onChange={(next) => set(low, next)} />
+      <NumberInput
+        label="Highest score"
+        description="Counts as 1"
+        w={120}
+        value={high ?? ''}
+        onChange={(next) => set(low, next)}
+      />
     </Group>
   );
 }

@@ -3,7 +3,7 @@ import { Button, Drawer, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { connectorsQuery, personasQuery, startRun } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
@@ -54,9 +54,17 @@ function TryForm({ scenario, editor }: Pick<TrialPanelProps, 'scenario' | 'edito
   });
   const run = start.data?.runs[0];
   return (
-    <Stack gap="sm">
+    <Stack
+      gap="sm"
+      component="form"
+      onSubmit={(event: FormEvent) => {
+        event.preventDefault();
+        if (connector && !start.isPending) start.mutate();
+      }}
+    >
       <Select
         label="Connector"
+        description="The agent that is talked to"
         data={known.map(({ id, name }) => ({ value: id, label: name }))}
         value={connector}
         onChange={setLastUsed}
@@ -79,7 +87,7 @@ function TryForm({ scenario, editor }: Pick<TrialPanelProps, 'scenario' | 'edito
         leftSection={<IconPlayerPlay size={16} />}
         loading={start.isPending}
         disabled={!connector}
-        onClick={() => start.mutate()}
+        type="submit"
       >
         {editor.dirty ? 'Save and run' : 'Run'}
       </Button>
@@ -95,6 +103,7 @@ function PersonaSelect({ value, onChange }: { value: string | null; onChange: (i
   return (
     <Select
       label="Persona"
+      description="Who the simulated user is, in this try only"
       data={data.map(({ id, name }) => ({ value: id, label: name }))}
       value={value}
       onChange={onChange}
@@ -131,6 +140,13 @@ function CaseSelect({ cases, value, onChange }: CaseSelectProps) {
   }
   if (cases.length === 0) return null;
   return (
-    <Select label="Case" data={caseNames(cases)} value={value} onChange={onChange} allowDeselect={false} />
+    <Select
+      label="Case"
+      description="The values that are filled in"
+      data={caseNames(cases)}
+      value={value}
+      onChange={onChange}
+      allowDeselect={false}
+    />
   );
 }

@@ -35,3 +35,8 @@ export function withVar(one: Case, column: string, value: unknown): Case {
 export function withoutColumn(cases: readonly Case[], column: string): Case[] {
   return cases.map((one) => withVar(one, column, undefined));
 }
+
+/** The cases with the values that others, row by row, have in a column. */
+export function withColumnOf(cases: readonly Case[], others: readonly Case[], column: string): Case[] {
+  return cases.map((one, index) => withVar(one, column, others[index]?.vars?.[column]));
+}

@@ -124,8 +124,14 @@ function ModelsSection() {
   );
 }
 
+const KEYS = {
+  set: { word: 'Key is set', color: 'teal', icon: IconCircleCheck },
+  needed: { word: 'Key needed', color: 'orange', icon: IconCircleX },
+  'not needed': { word: 'No key needed', color: 'gray', icon: IconCircleCheck },
+} as const;
+
 function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
-  const Icon = provider.hasKey ? IconCircleCheck : IconCircleX;
+  const { color, icon: Icon, word } = KEYS[provider.key];
   return (
     <Group gap="sm">
       <Text fw={500}>{provider.name}</Text>
@@ -134,15 +140,11 @@ function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
           Default
         </Badge>
       )}
-      <Badge
-        variant="light"
-        tt="none"
-        color={provider.hasKey ? 'teal' : 'orange'}
-        leftSection={<Icon size={12} aria-hidden />}
-      >
-        {provider.hasKey ? 'Key is set' : 'No key'}
+      <Badge variant="light" tt="none" color={color} leftSection={<Icon size={12} aria-hidden />}>
+        {word}
       </Badge>
       {provider.address && <Code>{provider.address}</Code>}
+      {provider.problem && <Text size="sm">{provider.problem}</Text>}
     </Group>
   );
 }

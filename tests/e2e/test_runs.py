@@ -1,0 +1,126 @@
+"""All runs of the project, an execution's parts, and what is done with a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.browsing import check_pages
+from tests.e2e.site import Site, built_ui
+from tests.support.projects import make_project, scripted
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_project(
+        tmp_path_factory.mktemp("runs") / "project",
+        [
+            scripted("Greets the guest", "hello there"),
+            scripted("Names the hours", "when do you open", pattern="nine o'clock"),
+            scripted("Breaks down", "please break"),
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def site(project: Path) -> Iterator[Site]:
+    built_ui()
+    served = Site(project)
+    served.apply()
+    served.start()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="module")
+def done(site: Site) -> Any:
+    return site.executed(repetitions=2)
+
+
+def test_runs_are_narrowed_in_the_address_and_views_are_kept(site: Site, done: Any, page: Page) -> None:
+    page.goto("/runs")
+    table = page.get_by_role("table", name="Runs")
+    expect(table).to_have_attribute("aria-rowcount", "7")
+    page.get_by_label("What was said").fill("WHEN do you")
+    expect(table).to_have_attribute("aria-rowcount", "3")
+    expect(page).to_have_url(re.compile("said=WHEN"))
+    page.get_by_role("button", name="More filters").click()
+    page.get_by_label("Evaluator", exact=True).fill("regex")
+    page.get_by_role("combobox", name="It found").click()
+    page.get_by_role("option", name="Fail").click()
+    expect(page).to_have_url(re.compile("verdict=fail"))
+    expect(table).to_have_attribute("aria-rowcount", "3")
+    page.get_by_role("button", name="Save view").click()
+    page.get_by_label("Name of the view").fill("Wrong hours")
+    page.get_by_label("Name of the view").press("Enter")
+
+    table.get_by_role("link", name="Names the hours").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Names the hours")
+    page.go_back()
+    expect(table).to_have_attribute("aria-rowcount", "3")
+    page.get_by_role("button", name="Clear").click()
+    expect(table).to_have_attribute("aria-rowcount", "7")
+    page.get_by_role("button", name="Saved views").click()
+    page.get_by_role("menuitem", name="Wrong hours").click()
+    expect(table).to_have_attribute("aria-rowcount", "3")
+
+
+def test_an_execution_is_sorted_grouped_exported_and_run_again(site: Site, done: Any, page: Page) -> None:
+    page.goto(f"/executions/{done['id']}")
+    page.get_by_role("button", name="Scenario", exact=True).click()
+    expect(page).to_have_url(re.compile("sort=name"))
+    rows = page.get_by_role("table", name="Runs")
+    expect(rows.get_by_role("row").nth(1)).to_contain_text("Breaks down")
+    rows.get_by_role("link", name="Breaks down").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Breaks down")
+    page.go_back()
+    expect(rows.get_by_role("row").nth(1)).to_contain_text("Breaks down")
+
+    page.get_by_text("By scenario", exact=True).click()
+    expect(page).to_have_url(re.compile("group=scenario"))
+    group = page.get_by_role("table", name="Runs by scenario").get_by_role("row", name="Greets the guest")
+    expect(group).to_contain_text("2 of 2")
+
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="CSV").click()
+    assert "Names the hours" in Path(download.value.path()).read_text()
+    expect(page.get_by_role("link", name="Compare")).to_have_attribute(
+        "href", re.compile(f"/compare\\?base=.*candidate={done['id']}")
+    )
+    page.get_by_role("button", name="Run again").click()
+    page.get_by_role("menuitem", name="What failed or errored").click()
+    expect(page).not_to_have_url(re.compile(done["id"]))
+    expect(page.get_by_text("of 2 runs done")).to_be_visible()
+
+
+def test_a_run_is_searched_marked_rescored_and_run_again(site: Site, done: Any, page: Page) -> None:
+    runs = [run for run in site.runs(done["id"]) if run["scenarioName"] == "Names the hours"]
+    page.goto(f"/runs/{runs[0]['id']}")
+    page.get_by_label("Search the conversation").fill("you open")
+    expect(page.get_by_text("1 of 2", exact=True)).to_be_visible()
+    expect(page.locator("section[aria-label=Transcript] mark").first).to_have_text("you open")
+    page.get_by_label("Why").fill("it never said nine")
+    page.get_by_role("button", name="Bad").click()
+    expect(page.get_by_label("Marks of people")).to_contain_text("Bad · it never said nine")
+    page.get_by_role("button", name="Rescore").click()
+    expect(page.get_by_text("Today's evaluators say: Fail (unchanged)")).to_be_visible()
+    page.get_by_text("Definitions as they were").click()
+    expect(page.get_by_label("Scenario as it was")).to_contain_text("when do you open")
+    page.get_by_role("link", name="Previous run").click()
+    expect(page).not_to_have_url(re.compile(runs[0]["id"]))
+    page.get_by_role("link", name="Next run").click()
+    expect(page).to_have_url(re.compile(runs[0]["id"]))
+    page.get_by_role("button", name="Run again").click()
+    expect(page).not_to_have_url(re.compile(runs[0]["id"]))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Names the hours")
+
+
+def test_these_pages_are_accessible_and_fit_narrow_windows(site: Site, done: Any, page: Page) -> None:
+    [first, *_] = site.runs(done["id"])
+    grouped = f"/executions/{done['id']}?group=scenario"
+    check_pages(page, ["/runs", "/runs?metric=latency", grouped, f"/runs/{first['id']}?turn=1"])

@@ -1,0 +1,69 @@
+// The runs of an execution by scenario, connector or persona, in the server's figures.
+import { SegmentedControl, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { statsQuery } from '../../api/queries';
+import { CountsBar } from '../../parts/CountsBar';
+import { ErrorState } from '../../parts/ErrorState';
+import { Loading } from '../../parts/Loading';
+import { duration, measure } from '../../parts/numbers';
+import { Rate } from '../../parts/Rate';
+import { GROUPINGS, type Grouping } from '../../router';
+
+const WORDS: Record<Grouping, string> = { scenario: 'Scenario', connector: 'Connector', persona: 'Persona' };
+
+interface ChoiceProps {
+  value?: Grouping;
+  onChange: (grouping?: Grouping) => void;
+}
+
+export function GroupChoice({ value, onChange }: ChoiceProps) {
+  return (
+    <SegmentedControl
+      size="xs"
+      mb="sm"
+      aria-label="Group runs by"
+      data={[
+        { value: 'none', label: 'Each run' },
+        ...GROUPINGS.map((one) => ({ value: one, label: `By ${one}` })),
+      ]}
+      value={value ?? 'none'}
+      onChange={(next) => onChange(GROUPINGS.find((one) => one === next))}
+    />
+  );
+}
+
+export function Groups({ executionId, by }: { executionId: string; by: Grouping }) {
+  const groups = useQuery(statsQuery(by, { executionId }));
+  if (groups.error) return <ErrorState error={groups.error} onRetry={() => void groups.refetch()} />;
+  if (!groups.data) return <Loading />;
+  return (
+    <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label={`Runs by ${by}`}>
+      <Table aria-label={`Runs by ${by}`}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{WORDS[by]}</Table.Th>
+            <Table.Th>Passed of scored</Table.Th>
+            <Table.Th w="30%">Runs</Table.Th>
+            <Table.Th ta="right">Mean latency</Table.Th>
+            <Table.Th ta="right">Mean score</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {groups.data.map((group) => (
+            <Table.Tr key={group.id ?? group.name}>
+              <Table.Td>{group.name ?? <Text size="sm">none</Text>}</Table.Td>
+              <Table.Td>
+                <Rate rate={group.passRateOfScored} />
+              </Table.Td>
+              <Table.Td>
+                <CountsBar counts={group.counts} size="sm" />
+              </Table.Td>
+              <Table.Td ta="right">{duration(group.meanLatencyMs)}</Table.Td>
+              <Table.Td ta="right">{measure(group.meanScore)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
