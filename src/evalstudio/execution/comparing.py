@@ -12,7 +12,7 @@ from ..reporting.comparing import compare
 from ..reporting.comparison import ComparedSide, ComparisonResult
 from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
 from ..reporting.paired import ALPHA
-from ..storage.comparing import ContentHashes, StoredResult
+from ..storage.comparing import COST_ROLES, ContentHashes, StoredResult
 from ..storage.contract import Filters, Snapshot, cursor_after
 from .baselines import by_itself, find_execution
 from .environment import environment_changes
@@ -236,6 +236,9 @@ def measures_of(result: StoredResult) -> Iterator[tuple[MeasureKey, float]]:
         yield ("latency", "latency"), result.latency_ms
     if result.total_tokens is not None:
         yield ("tokens", "agent"), float(result.total_tokens)
+    for role, cost in zip(COST_ROLES, result.costs, strict=True):
+        if cost is not None:
+            yield ("cost", role), cost
     output = result.output
     usage: Mapping[str, Mapping[str, Any]] = output.get("modelUsage") or {}
     for role, used in usage.items():

@@ -17,7 +17,7 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .readiness import LoopWatch
-from .routes import comparing, definitions, evaluations, events, runs, statistics, system
+from .routes import comparing, definitions, evaluations, events, home, runs, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -35,6 +35,7 @@ _ROUTERS = (
     evaluations.router,
     evaluations.feedback_router,
     statistics.router,
+    home.router,
     comparing.router,
     events.router,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
@@ -12,6 +12,7 @@ from fastapi import Depends, Header, Query, Request
 from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
+from ..execution.home import JudgedExecutions
 from ..storage.contract import IdempotencyKey
 from .errors import ApiError
 from .policy import ServerPolicy
@@ -32,6 +33,7 @@ class Studio:
     policy: ServerPolicy
     hub: EventHub
     processing: ProcessorTask
+    judged: JudgedExecutions = field(default_factory=JudgedExecutions)
 
     @property
     def store(self) -> SqlStore:

@@ -44,6 +44,7 @@ _OUTPUT = TypeAdapter(RunOutput)
 _FINDINGS = TypeAdapter(list[Finding])
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
+_COSTS = ("agent_cost", "simulator_cost", "judge_cost")
 T = TypeVar("T")
 
 
@@ -113,7 +114,8 @@ def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
 
 def run_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = in_period(runs.c.id, filters)
-    conditions += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    narrowed = ("eval_id", "execution_id", "scenario_id", "connector_id", "persona_id", "case_name")
+    conditions += equal(runs, filters, *narrowed)
     outcome = filters.outcome
     if filters.status == "error":
         outcome = outcome or "error"
@@ -386,7 +388,14 @@ def _figures() -> list[ColumnElement[Any]]:
         func.max(runs.c.latency_ms).label("max_latency"),
         func.avg(runs.c.score).label("mean_score"),
         func.sum(runs.c.total_tokens).label("tokens"),
+        *(func.sum(runs.c[name]).label(name) for name in _COSTS),
     ]
+
+
+def _cost(figures: AnyRow) -> float | None:
+    """What is known of the cost of all roles; None where nothing is."""
+    known = [value for name in _COSTS if (value := getattr(figures, name)) is not None]
+    return sum(known) if known else None
 
 
 def _tally(
@@ -405,4 +414,5 @@ def _tally(
         max_latency_ms=figures.max_latency if figures else None,
         mean_score=figures.mean_score if figures else None,
         total_tokens=int(figures.tokens) if figures and figures.tokens is not None else None,
+        total_cost=_cost(figures) if figures else None,
     )

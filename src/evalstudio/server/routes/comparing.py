@@ -9,13 +9,14 @@ from pydantic import StringConstraints
 
 from ...base.problems import InvalidInput, Problem
 from ...execution.baselines import remove_baseline, set_baseline
+from ...execution.compared_runs import ComparedRuns, SubjectQuery, compared_runs
 from ...execution.comparing import ComparisonRequest, compare_named
 from ...project.entities import Baseline
 from ...reporting.comparison import ComparisonResult
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import StudioDep
-from ..shapes.base import Identity
+from ..shapes.base import Identity, Text
 from ..shapes.runs import SetBaseline
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
@@ -43,6 +44,26 @@ async def compare(
         raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
     request = ComparisonRequest(base, candidate, eval_id, connectors, alpha)
     return await compare_named(studio.store, request)
+
+
+@router.get("/compare/runs", operation_id="getComparedRuns", responses=refusals(404))
+async def runs_of_subject(
+    studio: StudioDep,
+    base: Annotated[Identity, Query(description="An execution's id")],
+    candidate: Annotated[Identity, Query(description="The same")],
+    scenario_id: Annotated[Identity, Query(alias="scenarioId")],
+    case_name: Annotated[Text | None, Query(alias="caseName")] = None,
+    persona_id: Annotated[Identity | None, Query(alias="personaId")] = None,
+    connector_id: Annotated[Identity | None, Query(alias="connectorId")] = None,
+    base_connector: Annotated[
+        Identity | None, Query(alias="baseConnector", description="Of the base, where it is another")
+    ] = None,
+) -> ComparedRuns:
+    """The runs of one subject on both sides, and what changed in the definitions they were made of."""
+    for execution in (base, candidate):
+        await studio.store.execution(execution)
+    subject = SubjectQuery(scenario_id, case_name, persona_id, connector_id)
+    return await compared_runs(studio.store, base, candidate, subject, base_connector=base_connector)
 
 
 @router.get("/baselines", operation_id="listBaselines")
