@@ -139,7 +139,7 @@ async def test_histories_of_a_scenario_and_of_an_evaluator(project: Path) -> Non
         ]
         assert {one["executionId"] for one in regex["failures"]} == {second}
         assert [one["scenarioName"] for one in regex["uses"]] == ["Opening hours", "Refund"]
-        unused = await api.found("/api/stats/evaluators/exact-match")
+        unused = await api.found("/api/stats/evaluators/toxicity")
         assert (unused["kind"], unused["points"], unused["uses"]) == (None, [], [])
         assert (await api("GET", "/api/stats/evaluators/nothing")).status == 404
 

@@ -43,6 +43,35 @@ const run = createRoute({
   }),
 });
 
+/** What a comparison shows: which two, which tab, and the row that is open. */
+export interface CompareSearch {
+  base?: string;
+  candidate?: string;
+  evalId?: string;
+  baseConnector?: string;
+  candidateConnector?: string;
+  tab?: string;
+  row?: string;
+}
+
+const COMPARED = [
+  'base',
+  'candidate',
+  'evalId',
+  'baseConnector',
+  'candidateConnector',
+  'tab',
+  'row',
+] as const satisfies (keyof CompareSearch)[];
+
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: '/compare',
+  component: lazyRouteComponent(() => import('./pages/compare/ComparePage')),
+  validateSearch: (search: Record<string, unknown>): CompareSearch =>
+    Object.fromEntries(COMPARED.flatMap((name) => (search[name] ? [[name, String(search[name])]] : []))),
+});
+
 function whole(value: unknown): number | undefined {
   const number = Number(value);
   return value !== undefined && Number.isInteger(number) && number >= 0 ? number : undefined;
@@ -57,6 +86,7 @@ const routes = root.addChildren([
   page('/executions', () => import('./pages/executions/ExecutionsPage')),
   execution,
   run,
+  compare,
   page('/scenarios', () => import('./pages/scenarios/ScenariosPage')),
   page('/scenarios/new', () => import('./pages/scenarios/NewScenarioPage')),
   page('/scenarios/$scenarioId', () => import('./pages/scenarios/ScenarioPage')),

@@ -14,6 +14,7 @@ from ..project.entities import RunSummary
 from ..project.secrets import masked
 from ..reporting.statistics import Figure
 from ..storage.contract import Filters
+from .comparing import connector_named
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore
@@ -52,11 +53,22 @@ class SubjectQuery:
 
 
 async def compared_runs(
-    store: SqlStore, base: str, candidate: str, subject: SubjectQuery, *, base_connector: str | None = None
+    store: SqlStore,
+    base: str,
+    candidate: str,
+    subject: SubjectQuery,
+    connectors: tuple[str, str] | None = None,
 ) -> ComparedRuns:
-    """The runs of a subject in two executions. Where connectors are compared, the base has its own."""
-    then = await _runs(store, base, subject, base_connector or subject.connector_id)
-    now = await _runs(store, candidate, subject, subject.connector_id)
+    """The runs of a subject in two executions, or on two connectors (by name or id), as compared."""
+    sides = await store.connectors_of(base), await store.connectors_of(candidate)
+    chosen: tuple[str | None, str | None] = (subject.connector_id, subject.connector_id)
+    if connectors is not None:
+        chosen = connector_named(sides[0], connectors[0]), connector_named(sides[1], connectors[1])
+    elif len(sides[0]) == len(sides[1]) == 1:
+        # One agent against one agent: which is which does not keep their subjects apart.
+        chosen = (None, None)
+    then = await _runs(store, base, subject, chosen[0])
+    now = await _runs(store, candidate, subject, chosen[1])
     changes: list[DefinitionChange] = []
     if then and now:
         both = await _bodies(store, then[0]), await _bodies(store, now[0])

@@ -91,7 +91,10 @@ async def compare_executions(
     candidate_connectors = await store.connectors_of(candidate.id)
     chosen: tuple[str | None, str | None] = (None, None)
     if connectors is not None:
-        chosen = _connector(base_connectors, connectors[0]), _connector(candidate_connectors, connectors[1])
+        chosen = (
+            connector_named(base_connectors, connectors[0]),
+            connector_named(candidate_connectors, connectors[1]),
+        )
     # One agent against one agent: which is which is told, and does not keep their subjects apart.
     paired = connectors is not None or len(base_connectors) == len(candidate_connectors) == 1
     reader = _Reader(store, by_connector=not paired)
@@ -116,7 +119,8 @@ async def compare_executions(
     )
 
 
-def _connector(known: Mapping[str, str], word: str) -> str:
+def connector_named(known: Mapping[str, str], word: str) -> str:
+    """The id of the connector of an execution that has this name or id."""
     for identity, name in known.items():
         if word == identity or word.casefold() == name.casefold():
             return identity

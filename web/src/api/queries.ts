@@ -4,7 +4,9 @@ import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { ApiError, client, dataOf, type Schemas, versionTag } from './client';
 import type { paths } from './schema';
 
-type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Q : never;
+type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } }
+  ? NonNullable<Q>
+  : never;
 
 export const PAGE = 500;
 
@@ -238,6 +240,47 @@ export const cancelRun = (id: string) =>
   dataOf(client.POST('/api/runs/{id}/cancel', { params: { path: { id } } }));
 
 // Figures
+
+/** A card per eval; `updates.ts` keeps it fresh. */
+export const homeQuery = queryOptions({
+  queryKey: ['stats', 'home'],
+  queryFn: () => dataOf(client.GET('/api/home')),
+});
+export const searchQuery = (text: string) =>
+  queryOptions({
+    queryKey: ['search', text],
+    enabled: text.trim() !== '',
+    placeholderData: (before: Schemas['SearchHit'][] | undefined) => before,
+    queryFn: () => dataOf(client.GET('/api/search', { params: { query: { text } } })),
+  });
+export const compareQuery = (query: Query<'/api/compare'>) =>
+  queryOptions({
+    queryKey: ['compare', query],
+    queryFn: () => dataOf(client.GET('/api/compare', { params: { query } })),
+  });
+export const comparedRunsQuery = (query: Query<'/api/compare/runs'>) =>
+  queryOptions({
+    queryKey: ['compare', 'runs', query],
+    queryFn: () => dataOf(client.GET('/api/compare/runs', { params: { query } })),
+  });
+export const baselinesQuery = (evalId: string) =>
+  queryOptions({
+    queryKey: ['stats', 'baselines', evalId],
+    queryFn: () => dataOf(client.GET('/api/baselines', { params: { query: { evalId } } })),
+  });
+export const setBaseline = (body: Schemas['SetBaseline']) => dataOf(client.PUT('/api/baselines', { body }));
+export const removeBaseline = (evalId: string, name: string) =>
+  dataOf(client.DELETE('/api/baselines', { params: { query: { evalId, name } } }));
+export const scenarioHistoryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['stats', 'scenario-history', id],
+    queryFn: () => dataOf(client.GET('/api/stats/scenarios/{id}', { params: { path: { id } } })),
+  });
+export const evaluatorHistoryQuery = (type: string) =>
+  queryOptions({
+    queryKey: ['evaluator-history', type],
+    queryFn: () => dataOf(client.GET('/api/stats/evaluators/{type}', { params: { path: { type } } })),
+  });
 
 export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) =>
   queryOptions({

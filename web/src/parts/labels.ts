@@ -3,6 +3,15 @@ import type { Schemas } from '../api/client';
 
 const COMMIT = /^[0-9a-f]{40}$/;
 
+/** Branch and commit as they are shown; a commit by its first characters. */
+export function origin(labels: Record<string, unknown>): { branch: string | null; commit: string | null } {
+  const { branch, commit } = labels;
+  return {
+    branch: typeof branch === 'string' ? branch : null,
+    commit: typeof commit === 'string' ? commit.slice(0, 8) : null,
+  };
+}
+
 export function labelTexts({ labels }: Schemas['Execution']): string[] {
   return Object.entries(labels)
     .filter(([name]) => name !== 'ciUrl')

@@ -3,7 +3,7 @@ import { NavLink, Stack } from '@mantine/core';
 import {
   IconClipboardCheck,
   IconGauge,
-  IconLayoutDashboard,
+  IconHome,
   IconMessages,
   IconPlayerPlay,
   IconPlug,
@@ -13,7 +13,7 @@ import {
 import { Link, useRouterState } from '@tanstack/react-router';
 
 const PLACES = [
-  { to: '/', label: 'Dashboard', icon: IconLayoutDashboard, also: [] },
+  { to: '/', label: 'Home', icon: IconHome, also: [] },
   { to: '/evals', label: 'Evals', icon: IconClipboardCheck, also: [] },
   { to: '/executions', label: 'Executions', icon: IconPlayerPlay, also: ['/runs'] },
   { to: '/scenarios', label: 'Scenarios', icon: IconMessages, also: [] },

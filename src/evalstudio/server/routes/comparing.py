@@ -36,14 +36,18 @@ async def compare(
     alpha: Annotated[float, Query(gt=0, le=0.5, description="How often no change may be called one")] = 0.05,
 ) -> ComparisonResult:
     """Whether the candidate is better or worse than the base, and how sure that is."""
-    connectors = None
-    if base_connector is not None and candidate_connector is not None:
-        connectors = (base_connector, candidate_connector)
-    elif base_connector is not None or candidate_connector is not None:
-        missing = "candidateConnector" if candidate_connector is None else "baseConnector"
-        raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
+    connectors = _both(base_connector, candidate_connector)
     request = ComparisonRequest(base, candidate, eval_id, connectors, alpha)
     return await compare_named(studio.store, request)
+
+
+def _both(base: str | None, candidate: str | None) -> tuple[str, str] | None:
+    if base is None and candidate is None:
+        return None
+    if base is None or candidate is None:
+        missing = "candidateConnector" if candidate is None else "baseConnector"
+        raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
+    return base, candidate
 
 
 @router.get("/compare/runs", operation_id="getComparedRuns", responses=refusals(404))
@@ -55,15 +59,15 @@ async def runs_of_subject(
     case_name: Annotated[Text | None, Query(alias="caseName")] = None,
     persona_id: Annotated[Identity | None, Query(alias="personaId")] = None,
     connector_id: Annotated[Identity | None, Query(alias="connectorId")] = None,
-    base_connector: Annotated[
-        Identity | None, Query(alias="baseConnector", description="Of the base, where it is another")
-    ] = None,
+    base_connector: Annotated[Word | None, Query(alias="baseConnector")] = None,
+    candidate_connector: Annotated[Word | None, Query(alias="candidateConnector")] = None,
 ) -> ComparedRuns:
     """The runs of one subject on both sides, and what changed in the definitions they were made of."""
     for execution in (base, candidate):
         await studio.store.execution(execution)
     subject = SubjectQuery(scenario_id, case_name, persona_id, connector_id)
-    return await compared_runs(studio.store, base, candidate, subject, base_connector=base_connector)
+    connectors = _both(base_connector, candidate_connector)
+    return await compared_runs(studio.store, base, candidate, subject, connectors)
 
 
 @router.get("/baselines", operation_id="listBaselines")
