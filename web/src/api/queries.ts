@@ -107,6 +107,11 @@ export const scenarioQuery = (id: string) =>
     queryKey: ['scenarios', id],
     queryFn: () => dataOf(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
   });
+export const scenarioYamlQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['scenarios', id, 'yaml'],
+    queryFn: () => dataOf(client.GET('/api/scenarios/{id}/yaml', { params: { path: { id } } })),
+  });
 export const createScenario = (body: Schemas['Scenario']) =>
   dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
 export const updateScenario = (id: string, version: number, body: Schemas['Scenario']) =>

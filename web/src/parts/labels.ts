@@ -12,6 +12,12 @@ export function origin(labels: Record<string, unknown>): { branch: string | null
   };
 }
 
+/** Branch and commit in one line; nothing where neither is known. */
+export function originText(labels: Record<string, unknown>): string {
+  const { branch, commit } = origin(labels);
+  return [branch, commit].filter(Boolean).join(' · ');
+}
+
 export function labelTexts({ labels }: Schemas['Execution']): string[] {
   return Object.entries(labels)
     .filter(([name]) => name !== 'ciUrl')

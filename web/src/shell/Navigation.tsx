@@ -1,6 +1,7 @@
 // The main navigation.
 import { NavLink, Stack } from '@mantine/core';
 import {
+  IconArrowsDiff,
   IconClipboardCheck,
   IconGauge,
   IconHome,
@@ -12,10 +13,11 @@ import {
 } from '@tabler/icons-react';
 import { Link, useRouterState } from '@tanstack/react-router';
 
-const PLACES = [
+export const PLACES = [
   { to: '/', label: 'Home', icon: IconHome, also: [] },
   { to: '/evals', label: 'Evals', icon: IconClipboardCheck, also: [] },
   { to: '/executions', label: 'Executions', icon: IconPlayerPlay, also: ['/runs'] },
+  { to: '/compare', label: 'Compare', icon: IconArrowsDiff, also: [] },
   { to: '/scenarios', label: 'Scenarios', icon: IconMessages, also: [] },
   { to: '/personas', label: 'Personas', icon: IconUser, also: [] },
   { to: '/connectors', label: 'Connectors', icon: IconPlug, also: [] },

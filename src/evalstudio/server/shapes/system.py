@@ -190,6 +190,12 @@ class EventJson(Shape):
     body: dict[str, Any]
 
 
+class DefinitionText(Shape):
+    """A definition as the text of a file."""
+
+    text: str
+
+
 class SearchHit(Shape):
     """Something that a search found."""
 

@@ -11,8 +11,10 @@ import { KindBadge } from '../../parts/KindBadge';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
+import { Tip } from '../../parts/Tip';
 import { PageMissing } from '../../shell/PageStates';
 import { type ConfigRow, configRows, exampleConfig } from './configRows';
+import { EvaluatorHistory } from './EvaluatorHistory';
 
 const route = getRouteApi('/evaluators/$type');
 
@@ -44,12 +46,13 @@ function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
         <Text>{type.description}</Text>
         <Group gap="xl">
           <Fact name="Type" value={<Code>{type.type}</Code>} />
-          {type.kind === 'assertion' && <Fact name="Gate" value={gateText(type)} />}
+          {type.kind === 'assertion' && <Fact name={<Tip term="gate">Gate</Tip>} value={gateText(type)} />}
           <Fact
             name="From"
             value={type.builtin ? 'Built in' : <Badge variant="default">{type.source}</Badge>}
           />
         </Group>
+        <EvaluatorHistory type={type.type} />
         <Section title="Config">
           {rows.length === 0 ? (
             <Text c="dimmed">Nothing to set.</Text>
@@ -70,7 +73,7 @@ function gateText({ gate, gateByConfig }: Schemas['EvaluatorType']): string {
   return gateByConfig ? `${text}, unless its config says otherwise` : text;
 }
 
-function Fact({ name, value }: { name: string; value: React.ReactNode }) {
+function Fact({ name, value }: { name: React.ReactNode; value: React.ReactNode }) {
   return (
     <div>
       <Text size="xs" c="dimmed">

@@ -1,57 +1,99 @@
-// The pass rate over executions, with its 95 % interval as a band.
+// A share over time with its 95 % interval as a band; a point leads to its execution.
 import { Box, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import {
   Area,
   CartesianGrid,
   ComposedChart,
+  Legend,
   Line,
   ResponsiveContainer,
   Tooltip,
   XAxis,
   YAxis,
 } from 'recharts';
-import { percent } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './axes';
+import { measure, percent } from '../numbers';
+import { ChartCard, GRID, moment, TICK, TITLE } from './axes';
 import type { Point } from './points';
 
-export default function RateChart({ points, height = 200 }: { points: Point[]; height?: number }) {
+interface Props {
+  points: Point[];
+  height?: number;
+  /** What the share is of; the title of the axis */
+  title?: string;
+  /** The values are no shares but numbers of this unit */
+  unit?: string;
+}
+
+export default function RateChart({ points, height = 220, title = 'Pass rate', unit }: Props) {
+  const navigate = useNavigate();
   const last = points.at(-1);
+  const shown = unit === undefined ? percent : measure;
   const summary = last
-    ? `Pass rate over ${points.length} executions; the last one ${percent(last.rate)}, ${last.passed} of ${last.of}.`
+    ? `${title} over ${points.length} executions; the last one ${shown(last.rate)}${unit === undefined ? `, ${last.passed} of ${last.of}` : ''}.`
     : 'No executions yet.';
   return (
     <Box role="img" aria-label={summary} h={height}>
       <ResponsiveContainer>
         <ComposedChart
           data={points}
-          margin={{ top: 8, right: 8, bottom: 0, left: -18 }}
+          margin={{ top: 8, right: 16, bottom: 4, left: 4 }}
           accessibilityLayer={false}
+          style={{ cursor: 'pointer' }}
+          onClick={({ activeIndex }) => {
+            const point = points[Number(activeIndex)];
+            if (point) void navigate({ to: '/executions/$executionId', params: { executionId: point.id } });
+          }}
         >
           <CartesianGrid stroke={GRID} vertical={false} />
           <XAxis
-            dataKey="id"
-            tickFormatter={(id) => moment(points, id)}
+            dataKey="at"
+            type="number"
+            scale="time"
+            domain={['dataMin', 'dataMax']}
+            padding={{ left: 12, right: 12 }}
+            tickFormatter={(at) => moment(points, at)}
             tick={TICK}
             stroke={GRID}
-            minTickGap={24}
+            minTickGap={32}
           />
-          <YAxis domain={[0, 1]} tickFormatter={percent} tick={TICK} stroke={GRID} ticks={[0, 0.5, 1]} />
-          <Tooltip content={<Details />} isAnimationActive={false} />
+          <YAxis
+            domain={unit === undefined ? [0, 1] : ['auto', 'auto']}
+            tickFormatter={shown}
+            tick={TICK}
+            stroke={GRID}
+            ticks={unit === undefined ? [0, 0.5, 1] : undefined}
+            width={60}
+            label={{ ...TITLE, value: unit ? `${title} (${unit})` : title }}
+          />
+          <Tooltip content={<Details title={title} shown={shown} unit={unit} />} isAnimationActive={false} />
+          <Legend
+            verticalAlign="top"
+            align="right"
+            height={24}
+            iconSize={10}
+            wrapperStyle={{ fontSize: 12 }}
+          />
           <Area
+            name="95 % interval"
             dataKey="interval"
             fill="var(--mantine-color-indigo-4)"
             fillOpacity={0.25}
             stroke="none"
             isAnimationActive={false}
             connectNulls
+            legendType="square"
           />
           <Line
+            name={title}
             dataKey="rate"
             stroke="var(--mantine-color-indigo-5)"
             strokeWidth={2}
-            dot={{ r: 3 }}
+            dot={{ r: 3.5 }}
+            activeDot={{ r: 5 }}
             isAnimationActive={false}
             connectNulls
+            legendType="line"
           />
         </ComposedChart>
       </ResponsiveContainer>
@@ -59,20 +101,31 @@ export default function RateChart({ points, height = 200 }: { points: Point[]; h
   );
 }
 
-function Details({ payload }: { payload?: readonly { payload?: Point }[] }) {
+interface DetailsProps {
+  title: string;
+  shown: (value: number | null) => string;
+  unit?: string;
+  payload?: readonly { payload?: Point }[];
+}
+
+function Details({ title, shown, unit, payload }: DetailsProps) {
   const point = payload?.[0]?.payload;
   if (!point) return null;
   return (
     <ChartCard title={point.name} at={point.at}>
       <Text size="xs">
-        {percent(point.rate)} passed, {point.passed} of {point.of}
+        {title} {shown(point.rate)} {unit}
+        {unit === undefined && `, ${point.passed} of ${point.of}`}
       </Text>
       {point.interval && (
         <Text size="xs">
-          95 % interval {percent(point.interval[0])} to {percent(point.interval[1])}
+          95 % interval {shown(point.interval[0])} to {shown(point.interval[1])}
         </Text>
       )}
       {point.errored > 0 && <Text size="xs">{point.errored} errored, in no rate</Text>}
+      <Text size="xs" c="dimmed">
+        Click to open the execution
+      </Text>
     </ChartCard>
   );
 }

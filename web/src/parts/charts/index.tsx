@@ -6,12 +6,12 @@ import type { Point } from './points';
 const Rates = lazy(() => import('./RateChart'));
 const Tokens = lazy(() => import('./TokensChart'));
 
-const HEIGHT = 200;
+const HEIGHT = 220;
 
-export function RateChart({ points }: { points: Point[] }) {
+export function RateChart({ points, ...more }: { points: Point[]; title?: string; unit?: string }) {
   return (
     <Suspense fallback={<Skeleton h={HEIGHT} />}>
-      <Rates points={points} height={HEIGHT} />
+      <Rates points={points} height={HEIGHT} {...more} />
     </Suspense>
   );
 }
