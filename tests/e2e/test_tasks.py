@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from tests.e2e.browsing import check_pages, watched
+from tests.e2e.browsing import check_pages, violations, watched
 from tests.e2e.site import Site, built_ui
 from tests.e2e.story import story_project, tell
 
@@ -120,7 +120,7 @@ def test_find_a_scenario_by_its_name(visitor: Visitor) -> None:
 
 def test_go_to_a_page_by_its_name(visitor: Visitor) -> None:
     visitor.click(visitor.page.get_by_role("button", name="Search"))
-    visitor.page.keyboard.type("settin")
+    visitor.page.get_by_role("textbox", name=re.compile("Search scenarios")).fill("settin")
     expect(visitor.page.get_by_role("option", name="Settings")).to_be_visible()
     visitor.press("Enter")
     expect(visitor.page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
@@ -213,6 +213,7 @@ def test_pages_are_accessible_and_nothing_moves_while_they_load(visitor: Visitor
     check_pages(page, paths)
     page.keyboard.press("Control+k")
     page.get_by_role("option").first.wait_for()
+    assert not violations(page), violations(page)
 
 
 _NAMED = (("scenarios", "Refund status"), ("evals", "Shop assistant"))

@@ -98,6 +98,7 @@ const routes = root.addChildren([
   page('/connectors/$connectorId', () => import('./pages/connectors/ConnectorPage')),
   page('/evaluators', () => import('./pages/evaluators/EvaluatorsPage')),
   page('/evaluators/$type', () => import('./pages/evaluators/EvaluatorPage')),
+  page('/scoring', () => import('./pages/scoring/ScoringPage')),
   page('/settings', () => import('./pages/settings/SettingsPage')),
 ]);
 

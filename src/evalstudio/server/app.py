@@ -17,7 +17,7 @@ from . import errors
 from .middleware import BoundedBody, Compression, ResponseHeaders
 from .policy import ServerPolicy
 from .readiness import LoopWatch
-from .routes import comparing, definitions, evaluations, events, home, runs, statistics, system
+from .routes import comparing, definitions, evaluations, events, home, runs, scoring, statistics, system
 from .security import AccessControl, Guard
 from .sessions import EndedSessions
 from .static import Site
@@ -37,6 +37,7 @@ _ROUTERS = (
     statistics.router,
     home.router,
     comparing.router,
+    scoring.router,
     events.router,
 )
 _ABOUT = """Evaluates AI agents: live conversations and recorded responses.

@@ -268,6 +268,20 @@ export const comparedRunsQuery = (query: Query<'/api/compare/runs'>) =>
     queryKey: ['compare', 'runs', query],
     queryFn: () => dataOf(client.GET('/api/compare/runs', { params: { query } })),
   });
+export const resultsFilesQuery = queryOptions({
+  queryKey: ['scoring', 'files'],
+  queryFn: () => dataOf(client.GET('/api/scoring/files')),
+});
+export const scoredFileQuery = (query: Query<'/api/scoring/results'>) =>
+  queryOptions({
+    queryKey: ['scoring', 'results', query],
+    queryFn: () => dataOf(client.GET('/api/scoring/results', { params: { query } })),
+  });
+export const comparedFilesQuery = (base: string, candidate: string) =>
+  queryOptions({
+    queryKey: ['scoring', 'compare', base, candidate],
+    queryFn: () => dataOf(client.GET('/api/scoring/compare', { params: { query: { base, candidate } } })),
+  });
 export const baselinesQuery = (evalId: string) =>
   queryOptions({
     queryKey: ['stats', 'baselines', evalId],

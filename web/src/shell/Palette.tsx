@@ -37,24 +37,20 @@ const ACTIONS = [
 
 export default function Palette({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      withCloseButton={false}
-      padding={0}
-      size="lg"
-      yOffset="12vh"
-      centered={false}
-      aria-label="Go to"
-    >
-      <Search onClose={onClose} />
-    </Modal>
+    <Modal.Root opened={opened} onClose={onClose} size="lg" yOffset="12vh" centered={false}>
+      <Modal.Overlay />
+      <Modal.Content aria-label="Go to">
+        <Modal.Body p={0}>
+          <Search onClose={onClose} />
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
   );
 }
 
 function Search({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('');
-  const combobox = useCombobox();
+  const combobox = useCombobox({ opened: true });
   const { entries, busy } = useEntries(text, onClose);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new list starts at its first entry
   useEffect(() => void combobox.selectFirstOption(), [entries]);

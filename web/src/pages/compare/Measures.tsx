@@ -51,7 +51,7 @@ export function Measures({ measures }: { measures: Measure[] }) {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {measures.map((one) => (
+            {measures.filter(worthShowing).map((one) => (
               <Row key={`${one.kind} ${one.name}`} one={one} />
             ))}
           </Table.Tbody>
@@ -59,6 +59,11 @@ export function Measures({ measures }: { measures: Measure[] }) {
       </Table.ScrollContainer>
     </Block>
   );
+}
+
+/** A role that cost nothing on either side was not asked. */
+function worthShowing({ kind, base, candidate }: Measure): boolean {
+  return kind !== 'cost' || Boolean(base) || Boolean(candidate);
 }
 
 function Row({ one }: { one: Measure }) {

@@ -19,8 +19,16 @@ const DECISIONS = {
   none: { title: 'No regression was shown', color: 'teal', icon: IconCircleCheck },
 } as const;
 
+/** Something passed less often, and chance could still explain it. */
+const DOUBTFUL = {
+  title: 'Some passed less often, but not beyond chance; more repetitions would tell',
+  color: 'orange',
+  icon: IconAlertTriangle,
+} as const;
+
 export function Verdict({ comparison }: { comparison: Comparison }) {
-  const { title, color, icon: DecisionIcon } = DECISIONS[comparison.decision];
+  const doubtful = comparison.decision === 'none' && (comparison.counts.regressed ?? 0) > 0;
+  const { title, color, icon: DecisionIcon } = doubtful ? DOUBTFUL : DECISIONS[comparison.decision];
   const reasons = comparison.reasons.filter((reason) => reason.toLowerCase() !== title.toLowerCase());
   return (
     <>

@@ -12,7 +12,16 @@ export function wordDiff(before: string, after: string): Piece[] {
   if (before === after) return before ? [{ kind: 'same', text: before }] : [];
   const [a, b] = [words(before), words(after)];
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return replaced(before, after);
-  return merged(walked(a, b, lengths(a, b)));
+  const pieces = merged(walked(a, b, lengths(a, b)));
+  return alike(pieces, before, after) ? pieces : replaced(before, after);
+}
+
+/** Texts that share little are read more easily one after the other than word by word. */
+function alike(pieces: Piece[], before: string, after: string): boolean {
+  const shared = pieces
+    .filter((piece) => piece.kind === 'same')
+    .reduce((sum, piece) => sum + piece.text.trim().length, 0);
+  return shared >= 0.3 * Math.max(before.length, after.length);
 }
 
 function replaced(before: string, after: string): Piece[] {

@@ -6,10 +6,12 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Schemas } from '../../api/client';
 import {
+  baselinesQuery,
   connectorsQuery,
   evalQuery,
   executionStatsQuery,
   executionsQuery,
+  matrixQuery,
   scenariosQuery,
 } from '../../api/queries';
 import { Block } from '../../parts/Block';
@@ -68,6 +70,7 @@ export default function EvalPage() {
 function Parts({ evaluation }: { evaluation: Schemas['StoredEval'] }) {
   const scenarios = useQuery(scenariosQuery);
   const connectors = useQuery(connectorsQuery);
+  if (!scenarios.data || !connectors.data) return <Loading rows={2} />;
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <Block title="Scenarios">
@@ -101,10 +104,16 @@ function nameIn(items: { id: string; name: string }[] | undefined, id: string): 
 
 function History({ evalId }: { evalId: string }) {
   const executions = useQuery(executionsQuery({ evalId, limit: 20 }));
+  // All parts come at once, so that none moves another.
+  const parts = [
+    useQuery(matrixQuery(evalId, 12)),
+    useQuery(baselinesQuery(evalId)),
+    useQuery(executionStatsQuery({ evalId, limit: 200 })),
+  ];
   if (executions.error) {
     return <ErrorState error={executions.error} onRetry={() => void executions.refetch()} />;
   }
-  if (!executions.data) return <Loading />;
+  if (!executions.data || parts.some((part) => part.isPending)) return <Loading rows={12} />;
   if (executions.data.items.length === 0) {
     return (
       <EmptyState icon={IconPlayerPlay} title="Not run yet">

@@ -1,5 +1,5 @@
 // How an evaluator did over the newest executions: its rate or value over time, where it is used, what it failed.
-import { Group, SimpleGrid, Table, Text } from '@mantine/core';
+import { Group, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { evaluatorHistoryQuery } from '../../api/queries';
@@ -22,10 +22,8 @@ export function EvaluatorHistory({ type }: { type: string }) {
   return (
     <>
       <OverTime history={history.data} />
-      <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <Uses history={history.data} />
-        {history.data.kind !== 'metric' && <Failures history={history.data} />}
-      </SimpleGrid>
+      <Uses history={history.data} />
+      {history.data.kind !== 'metric' && <Failures history={history.data} />}
     </>
   );
 }

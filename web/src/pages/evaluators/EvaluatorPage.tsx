@@ -3,7 +3,7 @@ import { Badge, Code, Group, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
-import { evaluatorTypesQuery } from '../../api/queries';
+import { evaluatorHistoryQuery, evaluatorTypesQuery } from '../../api/queries';
 import { GATES } from '../../editing/gates';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
@@ -21,8 +21,10 @@ const route = getRouteApi('/evaluators/$type');
 export default function EvaluatorPage() {
   const { type } = route.useParams();
   const types = useQuery(evaluatorTypesQuery);
+  // The page comes at once, so that no part moves another.
+  const history = useQuery(evaluatorHistoryQuery(type));
   if (types.error) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
-  if (!types.data) return <Loading />;
+  if (!types.data || history.isPending) return <Loading rows={12} />;
   const definition = types.data.find((one) => one.type === type);
   return definition ? <EvaluatorDescription type={definition} /> : <PageMissing />;
 }

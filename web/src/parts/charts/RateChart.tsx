@@ -5,7 +5,6 @@ import {
   Area,
   CartesianGrid,
   ComposedChart,
-  Legend,
   Line,
   ResponsiveContainer,
   Tooltip,
@@ -14,6 +13,7 @@ import {
 } from 'recharts';
 import { measure, percent } from '../numbers';
 import { ChartCard, GRID, moment, TICK, TITLE } from './axes';
+import classes from './Charts.module.css';
 import type { Point } from './points';
 
 interface Props {
@@ -33,11 +33,12 @@ export default function RateChart({ points, height = 220, title = 'Pass rate', u
     ? `${title} over ${points.length} executions; the last one ${shown(last.rate)}${unit === undefined ? `, ${last.passed} of ${last.of}` : ''}.`
     : 'No executions yet.';
   return (
-    <Box role="img" aria-label={summary} h={height}>
+    <Box role="img" aria-label={summary} h={height} pos="relative">
+      <Legend title={title} />
       <ResponsiveContainer>
         <ComposedChart
           data={points}
-          margin={{ top: 8, right: 16, bottom: 4, left: 4 }}
+          margin={{ top: 26, right: 16, bottom: 4, left: 4 }}
           accessibilityLayer={false}
           style={{ cursor: 'pointer' }}
           onClick={({ activeIndex }) => {
@@ -67,13 +68,6 @@ export default function RateChart({ points, height = 220, title = 'Pass rate', u
             label={{ ...TITLE, value: unit ? `${title} (${unit})` : title }}
           />
           <Tooltip content={<Details title={title} shown={shown} unit={unit} />} isAnimationActive={false} />
-          <Legend
-            verticalAlign="top"
-            align="right"
-            height={24}
-            iconSize={10}
-            wrapperStyle={{ fontSize: 12 }}
-          />
           <Area
             name="95 % interval"
             dataKey="interval"
@@ -82,7 +76,6 @@ export default function RateChart({ points, height = 220, title = 'Pass rate', u
             stroke="none"
             isAnimationActive={false}
             connectNulls
-            legendType="square"
           />
           <Line
             name={title}
@@ -93,11 +86,18 @@ export default function RateChart({ points, height = 220, title = 'Pass rate', u
             activeDot={{ r: 5 }}
             isAnimationActive={false}
             connectNulls
-            legendType="line"
           />
         </ComposedChart>
       </ResponsiveContainer>
     </Box>
+  );
+}
+
+function Legend({ title }: { title: string }) {
+  return (
+    <div className={classes.legend} aria-hidden>
+      <span data-mark="line" /> {title} <span data-mark="band" /> 95 % interval
+    </div>
   );
 }
 
