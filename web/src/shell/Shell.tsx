@@ -83,7 +83,7 @@ function SearchButton({ onClick }: { onClick: () => void }) {
       variant="default"
       size="xs"
       fw={400}
-      aria-label="Search"
+      aria-label="Search Ctrl K"
       leftSection={<IconSearch size={15} aria-hidden />}
       rightSection={
         <Text span visibleFrom="xs" lh={1}>
