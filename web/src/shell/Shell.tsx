@@ -1,5 +1,5 @@
 // The frame around every page: header, navigation, the connection banner, and the door where a token is needed.
-import { AppShell, Burger, Button, Group, Kbd, Text } from '@mantine/core';
+import { AppShell, Burger, Button, Group, Kbd, Text, VisuallyHidden } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -83,10 +83,9 @@ function SearchButton({ onClick }: { onClick: () => void }) {
       variant="default"
       size="xs"
       fw={400}
-      aria-label="Search Ctrl K"
       leftSection={<IconSearch size={15} aria-hidden />}
       rightSection={
-        <Text span visibleFrom="xs" lh={1}>
+        <Text span visibleFrom="xs" lh={1} aria-hidden>
           <Kbd size="xs">Ctrl K</Kbd>
         </Text>
       }
@@ -95,6 +94,7 @@ function SearchButton({ onClick }: { onClick: () => void }) {
       <Text span size="xs" visibleFrom="sm" c="dimmed">
         Search
       </Text>
+      <VisuallyHidden hiddenFrom="sm">Search</VisuallyHidden>
     </Button>
   );
 }
