@@ -1,6 +1,7 @@
 // The start: theme, queries, live events and the router.
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
+import './shell/base.css';
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';

@@ -68,6 +68,35 @@ const runs = createRoute({
   validateSearch: filterOf,
 });
 
+/** What a comparison shows: which two, which tab, and the row that is open. */
+export interface CompareSearch {
+  base?: string;
+  candidate?: string;
+  evalId?: string;
+  baseConnector?: string;
+  candidateConnector?: string;
+  tab?: string;
+  row?: string;
+}
+
+const COMPARED = [
+  'base',
+  'candidate',
+  'evalId',
+  'baseConnector',
+  'candidateConnector',
+  'tab',
+  'row',
+] as const satisfies (keyof CompareSearch)[];
+
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: '/compare',
+  component: lazyRouteComponent(() => import('./pages/compare/ComparePage')),
+  validateSearch: (search: Record<string, unknown>): CompareSearch =>
+    Object.fromEntries(COMPARED.flatMap((name) => (search[name] ? [[name, String(search[name])]] : []))),
+});
+
 function whole(value: unknown): number | undefined {
   const number = Number(value);
   return value !== undefined && Number.isInteger(number) && number >= 0 ? number : undefined;
@@ -83,6 +112,7 @@ const routes = root.addChildren([
   execution,
   runs,
   run,
+  compare,
   page('/scenarios', () => import('./pages/scenarios/ScenariosPage')),
   page('/scenarios/new', () => import('./pages/scenarios/NewScenarioPage')),
   page('/scenarios/$scenarioId', () => import('./pages/scenarios/ScenarioPage')),
@@ -98,6 +128,7 @@ const routes = root.addChildren([
   page('/monitors/new', () => import('./pages/monitors/NewMonitorPage')),
   page('/monitors/$monitorId', () => import('./pages/monitors/MonitorPage')),
   page('/monitors/$monitorId/edit', () => import('./pages/monitors/EditMonitorPage')),
+  page('/scoring', () => import('./pages/scoring/ScoringPage')),
   page('/settings', () => import('./pages/settings/SettingsPage')),
 ]);
 

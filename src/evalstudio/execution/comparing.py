@@ -13,7 +13,7 @@ from ..reporting.comparing import compare
 from ..reporting.comparison import ComparedSide, ComparisonResult
 from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
 from ..reporting.paired import ALPHA
-from ..storage.comparing import ContentHashes, StoredResult
+from ..storage.comparing import COST_ROLES, ContentHashes, StoredResult
 from ..storage.contract import Filters, Snapshot, cursor_after
 from .baselines import by_itself, find_execution
 from .environment import environment_changes
@@ -92,7 +92,10 @@ async def compare_executions(
     candidate_connectors = await store.connectors_of(candidate.id)
     chosen: tuple[str | None, str | None] = (None, None)
     if connectors is not None:
-        chosen = _connector(base_connectors, connectors[0]), _connector(candidate_connectors, connectors[1])
+        chosen = (
+            connector_named(base_connectors, connectors[0]),
+            connector_named(candidate_connectors, connectors[1]),
+        )
     # One agent against one agent: which is which is told, and does not keep their subjects apart.
     # Recordings need not say whose they are.
     paired = connectors is not None or max(len(base_connectors), len(candidate_connectors)) <= 1
@@ -128,7 +131,8 @@ def same_conversations(one: Execution, other: Execution) -> bool:
     return one.id != other.id and (one.rescored_from or one.id) == (other.rescored_from or other.id)
 
 
-def _connector(known: Mapping[str, str], word: str) -> str:
+def connector_named(known: Mapping[str, str], word: str) -> str:
+    """The id of the connector of an execution that has this name or id."""
     for identity, name in known.items():
         if word == identity or word.casefold() == name.casefold():
             return identity
@@ -252,6 +256,9 @@ def measures_of(result: StoredResult) -> Iterator[tuple[MeasureKey, float]]:
         yield ("latency", "latency"), result.latency_ms
     if result.total_tokens is not None:
         yield ("tokens", "agent"), float(result.total_tokens)
+    for role, cost in zip(COST_ROLES, result.costs, strict=True):
+        if cost is not None:
+            yield ("cost", role), cost
     output = result.output
     usage: Mapping[str, Mapping[str, Any]] = output.get("modelUsage") or {}
     for role, used in usage.items():

@@ -14,7 +14,7 @@ from ..evaluators.results import Outcome
 from .paired import Pair
 from .subjects import RunCounts
 
-MeasureKind = Literal["evaluator", "criterion", "metric", "score", "latency", "tokens"]
+MeasureKind = Literal["evaluator", "criterion", "metric", "score", "latency", "tokens", "cost"]
 MeasureKey = tuple[MeasureKind, str]
 SideName = Literal["base", "candidate"]
 # Of so many different answers of one subject each is remembered; with more of them "it answers differently

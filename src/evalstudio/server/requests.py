@@ -12,6 +12,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
+from ..execution.home import JudgedExecutions
 from ..storage.contract import IdempotencyKey
 from .background import BackgroundWork
 from .errors import ApiError
@@ -40,6 +41,7 @@ class Studio:
     background: BackgroundWork = field(default_factory=BackgroundWork)
     intake: IntakeTask | None = None
     receiver: Receiver | None = None
+    judged: JudgedExecutions = field(default_factory=JudgedExecutions)
 
     @property
     def store(self) -> SqlStore:

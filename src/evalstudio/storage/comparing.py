@@ -18,6 +18,7 @@ from .rows import AnyRow, SnapshotCache, moment_of
 from .schema import baselines, executions, outputs, runs, short_key
 from .transaction import Transaction, now_ms
 
+COST_ROLES = ("agent", "simulator", "judge")
 _HASHES = ("scenario_snapshot", "persona_snapshot", "connector_snapshot", "case_hash")
 
 
@@ -40,6 +41,7 @@ class StoredResult:
     outcome: Outcome | None
     latency_ms: float | None
     total_tokens: int | None
+    costs: tuple[float | None, ...]
     hashes: ContentHashes
     answer: str | None
     output: Mapping[str, Any]
@@ -68,6 +70,7 @@ _RESULT_COLUMNS = [
     runs.c.outcome,
     runs.c.latency_ms,
     runs.c.total_tokens,
+    *(runs.c[f"{role}_cost"] for role in COST_ROLES),
     *(runs.c[name] for name in _HASHES),
     runs.c.answer_hash,
     _unhashed.label("unhashed_case"),
@@ -98,6 +101,7 @@ def _result_of(row: AnyRow) -> StoredResult:
         outcome=row.outcome,
         latency_ms=row.latency_ms,
         total_tokens=row.total_tokens,
+        costs=tuple(getattr(row, f"{role}_cost") for role in COST_ROLES),
         hashes=_hashes(row, Snapshot.of(unhashed).hash if unhashed else row.case_hash),
         answer=row.answer_hash,
         output=row.output or {},

@@ -79,6 +79,7 @@ class Filters:
     scenario_id: str | None = None
     connector_id: str | None = None
     persona_id: str | None = None
+    case_name: str | None = None
     agent_id: str | None = None
     session_id: str | None = None
     since: datetime | None = None
@@ -267,6 +268,7 @@ class Tally:
     max_latency_ms: float | None
     mean_score: float | None
     total_tokens: int | None
+    total_cost: float | None
 
 
 @dataclass(frozen=True, slots=True)

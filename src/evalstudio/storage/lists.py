@@ -49,6 +49,9 @@ _OUTPUT = TypeAdapter(RunOutput)
 _FINDINGS = TypeAdapter(list[Finding])
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
+# Filters whose values become parameters, so that the same statement serves all of their values.
+_COMPARED = ("eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+_MOMENTS = ("since", "until")
 
 
 def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:
@@ -85,7 +88,7 @@ def tagged(tags: Sequence[str]) -> list[ColumnElement[bool]]:
 
 def run_conditions(filters: Filters) -> list[Any]:
     conditions: list[Any] = in_period(runs.c.id, filters)
-    conditions += equal(runs, filters, "eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
+    conditions += equal(runs, filters, *_COMPARED, "case_name")
     conditions += equal(runs, filters, "fault")
     outcome = filters.outcome
     if filters.status == "error":
@@ -141,11 +144,6 @@ def run_page_json(unit: Transaction, filters: Filters, *, cursor: str | None, li
         return orjson.dumps({"items": items, "cursor": page.cursor})
     rows, following = _run_rows(unit, filters, cursor, limit)
     return orjson.dumps({"items": [summary_json(row) for row in rows], "cursor": following})
-
-
-# Filters whose values become parameters, so that the same statement serves all of their values.
-_COMPARED = ("eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
-_MOMENTS = ("since", "until")
 
 
 def _parameters(filters: Filters) -> tuple[Filters, dict[str, Any]]:

@@ -15,6 +15,8 @@ from .rows import AnyRow
 from .schema import COUNTED, USED, executions, runs
 from .transaction import Transaction
 
+_COSTS = ("agent_cost", "simulator_cost", "judge_cost")
+
 
 def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit: int = 50) -> list[Tally]:
     """The newest executions with their counts, latency, score and tokens."""
@@ -115,7 +117,14 @@ def _figures() -> list[ColumnElement[Any]]:
         func.max(runs.c.latency_ms).label("max_latency"),
         func.avg(runs.c.score).label("mean_score"),
         func.sum(runs.c.total_tokens).label("tokens"),
+        *(func.sum(runs.c[name]).label(name) for name in _COSTS),
     ]
+
+
+def _cost(figures: AnyRow) -> float | None:
+    """What is known of the cost of all roles; None where nothing is."""
+    known = [value for name in _COSTS if (value := getattr(figures, name)) is not None]
+    return sum(known) if known else None
 
 
 def _tally(
@@ -134,4 +143,5 @@ def _tally(
         max_latency_ms=figures.max_latency if figures else None,
         mean_score=figures.mean_score if figures else None,
         total_tokens=int(figures.tokens) if figures and figures.tokens is not None else None,
+        total_cost=_cost(figures) if figures else None,
     )

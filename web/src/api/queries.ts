@@ -4,7 +4,9 @@ import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { ApiError, client, dataOf, type Schemas, versionTag } from './client';
 import type { paths } from './schema';
 
-type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Q : never;
+type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } }
+  ? NonNullable<Q>
+  : never;
 
 export const PAGE = 500;
 const AWAY_MS = 2_000;
@@ -108,6 +110,11 @@ export const scenarioQuery = (id: string) =>
   queryOptions({
     queryKey: ['scenarios', id],
     queryFn: () => dataOf(client.GET('/api/scenarios/{id}', { params: { path: { id } } })),
+  });
+export const scenarioYamlQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['scenarios', id, 'yaml'],
+    queryFn: () => dataOf(client.GET('/api/scenarios/{id}/yaml', { params: { path: { id } } })),
   });
 export const createScenario = (body: Schemas['Scenario']) =>
   dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
@@ -265,12 +272,6 @@ export const retryExecution = (id: string) =>
 export const deleteExecution = (id: string) =>
   dataOf(client.DELETE('/api/executions/{id}', { params: { path: { id } } }));
 
-export const baselinesQuery = (evalId: string) =>
-  queryOptions({
-    queryKey: ['baselines', evalId],
-    queryFn: () => dataOf(client.GET('/api/baselines', { params: { query: { evalId } } })),
-  });
-
 export const runsQuery = (query: Query<'/api/runs'> = {}) =>
   queryOptions({
     queryKey: ['runs', 'list', query],
@@ -306,6 +307,61 @@ export const giveFeedback = (body: Schemas['NewFeedback']) =>
   dataOf(client.POST('/api/feedback', { body, params: { header: idempotencyKey() } }));
 
 // Figures
+
+/** A card per eval; `updates.ts` keeps it fresh. */
+export const homeQuery = queryOptions({
+  queryKey: ['stats', 'home'],
+  queryFn: () => dataOf(client.GET('/api/home')),
+});
+export const searchQuery = (text: string) =>
+  queryOptions({
+    queryKey: ['search', text],
+    enabled: text.trim() !== '',
+    placeholderData: (before: Schemas['SearchHit'][] | undefined) => before,
+    queryFn: () => dataOf(client.GET('/api/search', { params: { query: { text } } })),
+  });
+export const compareQuery = (query: Query<'/api/compare'>) =>
+  queryOptions({
+    queryKey: ['compare', query],
+    queryFn: () => dataOf(client.GET('/api/compare', { params: { query } })),
+  });
+export const comparedRunsQuery = (query: Query<'/api/compare/runs'>) =>
+  queryOptions({
+    queryKey: ['compare', 'runs', query],
+    queryFn: () => dataOf(client.GET('/api/compare/runs', { params: { query } })),
+  });
+export const resultsFilesQuery = queryOptions({
+  queryKey: ['scoring', 'files'],
+  queryFn: () => dataOf(client.GET('/api/scoring/files')),
+});
+export const scoredFileQuery = (query: Query<'/api/scoring/results'>) =>
+  queryOptions({
+    queryKey: ['scoring', 'results', query],
+    queryFn: () => dataOf(client.GET('/api/scoring/results', { params: { query } })),
+  });
+export const comparedFilesQuery = (base: string, candidate: string) =>
+  queryOptions({
+    queryKey: ['scoring', 'compare', base, candidate],
+    queryFn: () => dataOf(client.GET('/api/scoring/compare', { params: { query: { base, candidate } } })),
+  });
+export const baselinesQuery = (evalId: string) =>
+  queryOptions({
+    queryKey: ['stats', 'baselines', evalId],
+    queryFn: () => dataOf(client.GET('/api/baselines', { params: { query: { evalId } } })),
+  });
+export const setBaseline = (body: Schemas['SetBaseline']) => dataOf(client.PUT('/api/baselines', { body }));
+export const removeBaseline = (evalId: string, name: string) =>
+  dataOf(client.DELETE('/api/baselines', { params: { query: { evalId, name } } }));
+export const scenarioHistoryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['stats', 'scenario-history', id],
+    queryFn: () => dataOf(client.GET('/api/stats/scenarios/{id}', { params: { path: { id } } })),
+  });
+export const evaluatorHistoryQuery = (type: string) =>
+  queryOptions({
+    queryKey: ['evaluator-history', type],
+    queryFn: () => dataOf(client.GET('/api/stats/evaluators/{type}', { params: { path: { type } } })),
+  });
 
 export const executionStatsQuery = (query: Query<'/api/stats/executions'> = {}) =>
   queryOptions({

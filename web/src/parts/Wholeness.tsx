@@ -2,7 +2,9 @@
 import { Badge, Group } from '@mantine/core';
 import type { Schemas } from '../api/client';
 
-export function Wholeness({ execution }: { execution: Schemas['Execution'] }) {
+type Whole = Pick<Schemas['Execution'], 'partial' | 'replayed'>;
+
+export function Wholeness({ execution }: { execution: Whole }) {
   if (!execution.partial && !execution.replayed) return null;
   return (
     <Group gap={4} wrap="wrap">

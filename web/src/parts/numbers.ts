@@ -30,6 +30,14 @@ export function compact(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : short.format(value);
 }
 
+const money = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
+
+/** US dollars; what is less than a cent keeps two digits of its own. */
+export function dollars(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  return value !== 0 && Math.abs(value) < 0.01 ? `$${Number(value.toPrecision(2))}` : money.format(value);
+}
+
 /** A score or measurement: whole numbers as they are, others with up to three digits. */
 export function measure(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';

@@ -1,11 +1,13 @@
 // The main navigation.
 import { NavLink, Stack } from '@mantine/core';
 import {
+  IconArrowsDiff,
   IconClipboardCheck,
   IconGauge,
   IconHeartRateMonitor,
-  IconLayoutDashboard,
+  IconHome,
   IconList,
+  IconListCheck,
   IconMessages,
   IconPlayerPlay,
   IconPlug,
@@ -14,11 +16,13 @@ import {
 } from '@tabler/icons-react';
 import { Link, useRouterState } from '@tanstack/react-router';
 
-const PLACES = [
-  { to: '/', label: 'Dashboard', icon: IconLayoutDashboard, also: [] },
+export const PLACES = [
+  { to: '/', label: 'Home', icon: IconHome, also: [] },
   { to: '/evals', label: 'Evals', icon: IconClipboardCheck, also: [] },
   { to: '/executions', label: 'Executions', icon: IconPlayerPlay, also: [] },
   { to: '/runs', label: 'Runs', icon: IconList, also: [] },
+  { to: '/compare', label: 'Compare', icon: IconArrowsDiff, also: [] },
+  { to: '/scoring', label: 'Scoring', icon: IconListCheck, also: [] },
   { to: '/scenarios', label: 'Scenarios', icon: IconMessages, also: [] },
   { to: '/personas', label: 'Personas', icon: IconUser, also: [] },
   { to: '/connectors', label: 'Connectors', icon: IconPlug, also: [] },

@@ -23,7 +23,7 @@ export function PageMissing() {
       <EmptyState
         icon={IconMapOff}
         title="There is no such page"
-        actions={<LinkButton to="/">Go to the dashboard</LinkButton>}
+        actions={<LinkButton to="/">Go to Home</LinkButton>}
       >
         The address may be mistyped, or what it led to was deleted.
       </EmptyState>

@@ -1,9 +1,10 @@
 // The frame around every page: header, navigation, the connection banner, and the door where a token is needed.
-import { AppShell, Burger, Group, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { AppShell, Burger, Button, Group, Kbd, Text, VisuallyHidden } from '@mantine/core';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import { feed } from '../api/events';
 import { sessionQuery, statusQuery } from '../api/queries';
 import { ConnectionBanner } from './ConnectionBanner';
@@ -12,12 +13,17 @@ import { Navigation } from './Navigation';
 import { SchemeToggle } from './SchemeToggle';
 import classes from './Shell.module.css';
 
+const Palette = lazy(() => import('./Palette'));
+
 export function Shell() {
   const [opened, menu] = useDisclosure();
   const session = useQuery(sessionQuery);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const shut = session.data !== undefined && !session.data.authenticated;
   const main = useMainFocus(path);
+  const [searching, palette] = useDisclosure();
+  // Also inside a field: nobody types Ctrl-K as text.
+  useHotkeys([['mod+K', palette.toggle]], []);
 
   useEffect(() => {
     if (session.data?.authenticated) feed.start();
@@ -49,7 +55,10 @@ export function Shell() {
             </Link>
             <ProjectName />
           </Group>
-          <SchemeToggle />
+          <Group gap={4} wrap="nowrap">
+            <SearchButton onClick={palette.open} />
+            <SchemeToggle />
+          </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Main">
@@ -58,8 +67,35 @@ export function Shell() {
       <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
         <ConnectionBanner />
         <Outlet />
+        {searching && (
+          <Suspense>
+            <Palette opened onClose={palette.close} />
+          </Suspense>
+        )}
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+function SearchButton({ onClick }: { onClick: () => void }) {
+  return (
+    <Button
+      variant="default"
+      size="xs"
+      fw={400}
+      leftSection={<IconSearch size={15} aria-hidden />}
+      rightSection={
+        <Text span visibleFrom="xs" lh={1} aria-hidden>
+          <Kbd size="xs">Ctrl K</Kbd>
+        </Text>
+      }
+      onClick={onClick}
+    >
+      <Text span size="xs" visibleFrom="sm" c="dimmed">
+        Search
+      </Text>
+      <VisuallyHidden hiddenFrom="sm">Search</VisuallyHidden>
+    </Button>
   );
 }
 

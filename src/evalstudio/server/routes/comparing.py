@@ -9,13 +9,14 @@ from pydantic import StringConstraints
 
 from ...base.problems import InvalidInput, Problem
 from ...execution.baselines import remove_baseline, set_baseline
+from ...execution.compared_runs import ComparedRuns, SubjectQuery, compared_runs
 from ...execution.comparing import ComparisonRequest, compare_named
 from ...project.entities import Baseline
 from ...reporting.comparison import ComparisonResult
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import StudioDep
-from ..shapes.base import Identity
+from ..shapes.base import Identity, Text
 from ..shapes.runs import SetBaseline
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
@@ -39,14 +40,38 @@ async def compare(
     ] = 0.0,
 ) -> ComparisonResult:
     """Whether the candidate is better or worse than the base, and how sure that is."""
-    connectors = None
-    if base_connector is not None and candidate_connector is not None:
-        connectors = (base_connector, candidate_connector)
-    elif base_connector is not None or candidate_connector is not None:
-        missing = "candidateConnector" if candidate_connector is None else "baseConnector"
-        raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
+    connectors = _both(base_connector, candidate_connector)
     request = ComparisonRequest(base, candidate, eval_id, connectors, alpha, min_effect)
     return await compare_named(studio.store, request)
+
+
+def _both(base: str | None, candidate: str | None) -> tuple[str, str] | None:
+    if base is None and candidate is None:
+        return None
+    if base is None or candidate is None:
+        missing = "candidateConnector" if candidate is None else "baseConnector"
+        raise InvalidInput(Problem("name a connector of both, or of neither", (missing,)))
+    return base, candidate
+
+
+@router.get("/compare/runs", operation_id="getComparedRuns", responses=refusals(404))
+async def runs_of_subject(
+    studio: StudioDep,
+    base: Annotated[Identity, Query(description="An execution's id")],
+    candidate: Annotated[Identity, Query(description="The same")],
+    scenario_id: Annotated[Identity, Query(alias="scenarioId")],
+    case_name: Annotated[Text | None, Query(alias="caseName")] = None,
+    persona_id: Annotated[Identity | None, Query(alias="personaId")] = None,
+    connector_id: Annotated[Identity | None, Query(alias="connectorId")] = None,
+    base_connector: Annotated[Word | None, Query(alias="baseConnector")] = None,
+    candidate_connector: Annotated[Word | None, Query(alias="candidateConnector")] = None,
+) -> ComparedRuns:
+    """The runs of one subject on both sides, and what changed in the definitions they were made of."""
+    for execution in (base, candidate):
+        await studio.store.execution(execution)
+    subject = SubjectQuery(scenario_id, case_name, persona_id, connector_id)
+    connectors = _both(base_connector, candidate_connector)
+    return await compared_runs(studio.store, base, candidate, subject, connectors)
 
 
 @router.get("/baselines", operation_id="listBaselines")

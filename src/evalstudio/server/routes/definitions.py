@@ -17,7 +17,7 @@ from ...connectors.contract import ConnectorError
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
-from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored
+from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of, to_yaml
 from ...project.validation import cases_of
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
@@ -28,6 +28,7 @@ from ..shapes.base import Identity, PageOf, Text
 from ..shapes.system import (
     ConnectorTest,
     ConnectorType,
+    DefinitionText,
     Invocation,
     InvocationResult,
     Prompt,
@@ -105,6 +106,17 @@ async def get_prompt(
         scenario, studio.workspace.registry, case=cases[0] if cases else None, persona=persona, has_model=True
     )
     return Prompt(prompt=user_prompt(plan))
+
+
+@router.get(
+    "/scenarios/{id}/yaml", tags=["scenarios"], operation_id="getScenarioYaml", responses=refusals(404)
+)
+async def get_yaml(studio: StudioDep, definition_id: DefinitionId) -> DefinitionText:
+    """A scenario as a file has it, to keep it beside the agent's code and apply it from there."""
+    scenario = await studio.store.get("scenario", definition_id)
+    names = {one: (await studio.store.get("persona", one)).name for one in scenario.persona_ids}
+    document = document_of("scenario", scenario, names).shown()
+    return DefinitionText(text=to_yaml({"scenarios": [document.body]}))
 
 
 async def _tags(

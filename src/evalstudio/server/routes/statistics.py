@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Path, Query
 
-from ...reporting.statistics import ExecutionSummary, FlakyHistory, flakiest, rates_of, summarize
-from ...storage.contract import Filters, GroupedBy, Tally
+from ...execution.evaluator_history import evaluator_history
+from ...project.entities import Execution
+from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
+from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
+from ...storage.contract import Filters, GroupedBy, RunGroup, Tally
+from ...storage.errors import NotFound
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PeriodDep, StudioDep
-from ..shapes.base import Identity
-from ..shapes.runs import Cell, ExecutionFigures, Figures, Matrix, MatrixRow
+from ..shapes.base import Identity, Text
+from ..shapes.runs import Cell, ConnectorRow, ExecutionFigures, Figures, Matrix, MatrixRow
 from .runs import RunFilters
+
+_OF_EXECUTION = ("eval_id", "status", "trigger", "created_at", "partial", "replayed", "source", "labels")
+
+_READ_EXECUTIONS = 200
 
 router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
 
@@ -48,15 +59,17 @@ async def executions(
     return [
         ExecutionFigures(
             **_figures(one),
-            created_at=known[one.id].created_at,
-            partial=known[one.id].partial,
-            replayed=known[one.id].replayed,
-            source=known[one.id].source,
-            labels=known[one.id].labels,
+            **{name: getattr(known[one.id], name) for name in _OF_EXECUTION},
+            duration_ms=_duration(known[one.id]),
         )
         for one in tallies
         if one.id in known
     ]
+
+
+def _duration(execution: Execution) -> float | None:
+    start, end = execution.started_at, execution.completed_at
+    return None if start is None or end is None else (end - start).total_seconds() * 1000
 
 
 @router.get("/executions/{id}", operation_id="getExecutionSummary", responses=refusals(404))
@@ -81,17 +94,35 @@ async def scenario_matrix(
     limit: Annotated[int, Query(ge=1, le=50)] = 10,
     whole: WholeQuery = True,
 ) -> Matrix:
-    """The scenarios of an eval across its newest executions."""
+    """The scenarios of an eval across its newest executions, on all connectors and on each."""
     page = await studio.store.executions(Filters(eval_id=eval_id, whole=whole), limit=limit)
-    rows: dict[str | None, MatrixRow] = {}
+    matrix = _MatrixBuilder()
     for execution in page.items:
-        # One tally per execution, each answered by an index.
-        for tally in await studio.store.tally("scenario", Filters(execution_id=execution.id)):
-            new = MatrixRow(scenario_id=tally.id, scenario_name=tally.name, cells=[])
-            row = rows.setdefault(tally.id, new)
-            row.cells.append(Cell(execution_id=execution.id, counts=tally.counts))
-    by_name = sorted(rows.values(), key=lambda row: row.scenario_name or "")
-    return Matrix.model_construct(executions=page.items, rows=by_name)
+        # One query per execution, each answered by an index.
+        matrix.add(execution.id, await studio.store.run_groups(Filters(execution_id=execution.id)))
+    return Matrix.model_construct(executions=page.items, rows=matrix.rows())
+
+
+@router.get("/scenarios/{id}", operation_id="getScenarioHistory", responses=refusals(404))
+async def history_of_scenario(studio: StudioDep, id: Identity) -> ScenarioHistory:  # noqa: A002
+    """How a scenario did in the newest executions, by connector, and which of its subjects are flaky."""
+    await studio.store.get("scenario", id)
+    recent = (await studio.store.executions(Filters(whole=True), limit=_READ_EXECUTIONS)).items
+    # The runs of an execution get their ids before it is stored.
+    since = recent[-1].created_at - timedelta(hours=1) if recent else None
+    groups = await studio.store.run_groups(Filters(scenario_id=id, since=since))
+    return scenario_history(groups, {one.id: one for one in recent})
+
+
+@router.get("/evaluators/{type}", operation_id="getEvaluatorHistory", responses=refusals(404))
+async def history_of_evaluator(
+    studio: StudioDep,
+    type: Annotated[Text, Path()],  # noqa: A002
+) -> EvaluatorHistory:
+    """What an evaluator said in the newest executions, where it is used, and its newest failures."""
+    if studio.workspace.registry.get_evaluator(type) is None:
+        raise NotFound("evaluator type", type)
+    return await evaluator_history(studio.store, type)
 
 
 @router.get("/{by}", operation_id="getStats")
@@ -115,3 +146,46 @@ def _figures(tally: Tally) -> dict[str, Any]:
     scored, attempted = rates_of(tally.subjects)
     measured = {field.name: getattr(tally, field.name) for field in fields(tally) if field.name != "subjects"}
     return {**measured, "pass_rate_of_scored": scored, "pass_rate_of_attempted": attempted}
+
+
+class _MatrixBuilder:
+    """Counts of scenarios by connector, filled execution by execution."""
+
+    def __init__(self) -> None:
+        self._groups: defaultdict[tuple[str | None, str], defaultdict[str, list[RunGroup]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+
+    def add(self, execution_id: str, groups: Iterable[RunGroup]) -> None:
+        for group in groups:
+            subject = group.subject
+            scenario = (subject.scenario_id, subject.scenario_id or subject.scenario_name)
+            self._groups[scenario][execution_id].append(group)
+
+    def rows(self) -> list[MatrixRow]:
+        rows = [self._row(scenario[0], own) for scenario, own in self._groups.items()]
+        return sorted(rows, key=lambda row: row.scenario_name or "")
+
+    @staticmethod
+    def _row(scenario_id: str | None, cells: Mapping[str, list[RunGroup]]) -> MatrixRow:
+        every = [group for groups in cells.values() for group in groups]
+        names = {one.subject.connector_id: one.subject.connector_name for one in every}
+        return MatrixRow(
+            scenario_id=scenario_id,
+            scenario_name=every[0].subject.scenario_name,
+            cells=_cells(cells),
+            connectors=[
+                ConnectorRow(connector_id=one, connector_name=name, cells=_cells(cells, one, narrowed=True))
+                for one, name in names.items()
+            ],
+        )
+
+
+def _cells(
+    cells: Mapping[str, list[RunGroup]], connector: str | None = None, *, narrowed: bool = False
+) -> list[Cell]:
+    own = {
+        execution: [one for one in groups if not narrowed or one.subject.connector_id == connector]
+        for execution, groups in cells.items()
+    }
+    return [Cell(execution_id=one, counts=count(groups)) for one, groups in own.items() if groups]

@@ -8,7 +8,15 @@ from pydantic import Field, StringConstraints
 
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import RunOutput, Verdict
-from ...project.entities import Connector, Counts, Execution, ExecutionSource, Moment, RunSummary
+from ...project.entities import (
+    Connector,
+    Counts,
+    Execution,
+    ExecutionSource,
+    ExecutionStatus,
+    Moment,
+    RunSummary,
+)
 from ...project.requirements import Budget, Requirement
 from ...reporting.statistics import Rate
 from .base import Identity, Shape, Text
@@ -113,12 +121,17 @@ class Figures(Shape):
     max_latency_ms: float | None
     mean_score: float | None
     total_tokens: int | None
+    total_cost: float | None = Field(description="US dollars of all roles, as far as they are known")
 
 
 class ExecutionFigures(Figures):
     """An execution in figures, with the moment it was started and whether it is whole."""
 
+    eval_id: str | None
+    status: ExecutionStatus
+    trigger: str | None
     created_at: Moment
+    duration_ms: float | None = Field(description="From its start to its end; none before it is over")
     partial: str | None
     replayed: bool
     source: ExecutionSource
@@ -132,12 +145,21 @@ class Cell(Shape):
     counts: Counts
 
 
+class ConnectorRow(Shape):
+    """A scenario on one connector across executions."""
+
+    connector_id: str | None
+    connector_name: str | None
+    cells: list[Cell]
+
+
 class MatrixRow(Shape):
-    """A scenario across executions."""
+    """A scenario across executions, on all connectors and on each."""
 
     scenario_id: str | None
     scenario_name: str | None
     cells: list[Cell]
+    connectors: list[ConnectorRow]
 
 
 class Matrix(Shape):

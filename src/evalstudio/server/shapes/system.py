@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from ...conversation.definitions import EvaluatorUse
 from ...evaluators.contract import Gate, Kind
+from ...evaluators.results import Outcome
 from ...messages import Message, MessageList, TokensUsage
 from ...project.documents import DefinitionKind
 from ...project.entities import Execution, Moment, RunSummary
@@ -189,6 +190,22 @@ class EventJson(Shape):
     run_id: str | None
     at: Moment
     body: dict[str, Any]
+
+
+class DefinitionText(Shape):
+    """A definition as the text of a file."""
+
+    text: str
+
+
+class SearchHit(Shape):
+    """Something that a search found."""
+
+    kind: Literal["persona", "connector", "scenario", "eval", "monitor", "execution", "run"]
+    id: str
+    name: str
+    created_at: Moment | None = None
+    outcome: Outcome | None = None
 
 
 class ExecutionPage(PageOf[Execution]):

@@ -5,19 +5,19 @@ import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageTitle } from '../../parts/PageTitle';
+import { Home } from '../home/Home';
 import { FirstSteps } from './FirstSteps';
-import { Overview } from './Overview';
 
 export default function DashboardPage() {
   const recent = useQuery(executionsQuery({ limit: 8 }));
   return (
     <>
-      <PageTitle title="Dashboard" />
+      <PageTitle title="Home" />
       <BrokenPlugins />
       {recent.error && <ErrorState error={recent.error} onRetry={() => void recent.refetch()} />}
       {recent.isPending && <Loading rows={10} />}
       {recent.data?.items.length === 0 && <FirstSteps />}
-      {recent.data && recent.data.items.length > 0 && <Overview recent={recent.data.items} />}
+      {recent.data && recent.data.items.length > 0 && <Home />}
     </>
   );
 }

@@ -1,19 +1,22 @@
 // One eval: what it is made of, how it did over time, and every scenario in every execution.
-import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconEdit, IconPlayerPlay } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useMemo } from 'react';
 import type { Schemas } from '../../api/client';
 import {
+  baselinesQuery,
   connectorsQuery,
   evalQuery,
   executionStatsQuery,
   executionsQuery,
+  matrixQuery,
   scenariosQuery,
 } from '../../api/queries';
+import { Block } from '../../parts/Block';
 import { BrokenPlugins } from '../../parts/BrokenPlugins';
-import { RateChart } from '../../parts/charts';
+import { RateChart, TokensChart } from '../../parts/charts';
 import { pointsOf } from '../../parts/charts/points';
 import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
@@ -21,6 +24,8 @@ import { ExecutionsTable } from '../../parts/ExecutionsTable';
 import { Loading } from '../../parts/Loading';
 import { LinkButton, PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
+import { useSearchParam } from '../../parts/useSearchParam';
+import { Baselines } from './Baselines';
 import { Matrix } from './Matrix';
 import { RunButton } from './RunButton';
 
@@ -67,6 +72,7 @@ export default function EvalPage() {
 function Parts({ evaluation }: { evaluation: Schemas['StoredEval'] }) {
   const scenarios = useQuery(scenariosQuery);
   const connectors = useQuery(connectorsQuery);
+  if (!scenarios.data || !connectors.data) return <Loading rows={2} />;
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <Block title="Scenarios">
@@ -100,11 +106,16 @@ function nameIn(items: { id: string; name: string }[] | undefined, id: string): 
 
 function History({ evalId }: { evalId: string }) {
   const executions = useQuery(executionsQuery({ evalId, limit: 20 }));
-  const figures = useQuery(executionStatsQuery({ evalId, limit: 60 }));
+  // All parts come at once, so that none moves another.
+  const parts = [
+    useQuery(matrixQuery(evalId, 12)),
+    useQuery(baselinesQuery(evalId)),
+    useQuery(executionStatsQuery({ evalId, limit: 200 })),
+  ];
   if (executions.error) {
     return <ErrorState error={executions.error} onRetry={() => void executions.refetch()} />;
   }
-  if (!executions.data) return <Loading />;
+  if (!executions.data || parts.some((part) => part.isPending)) return <Loading rows={12} />;
   if (executions.data.items.length === 0) {
     return (
       <EmptyState icon={IconPlayerPlay} title="Not run yet">
@@ -114,9 +125,8 @@ function History({ evalId }: { evalId: string }) {
   }
   return (
     <>
-      <Block title="Pass rate over time">
-        <RateChart points={pointsOf(figures.data ?? [])} />
-      </Block>
+      <OverTime evalId={evalId} />
+      <Baselines evalId={evalId} executions={executions.data.items} />
       <Block title="Scenarios by executions">
         <Matrix evalId={evalId} />
       </Block>
@@ -127,13 +137,33 @@ function History({ evalId }: { evalId: string }) {
   );
 }
 
-function Block({ title, children }: { title: string; children: ReactNode }) {
+const RANGES = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+  { value: 'all', label: 'All' },
+];
+
+function OverTime({ evalId }: { evalId: string }) {
+  const [chosen, setRange] = useSearchParam('range');
+  const range = RANGES.some(({ value }) => value === chosen) ? chosen : 'all';
+  const since = useMemo(() => {
+    const today = new Date().setHours(0, 0, 0, 0);
+    return range === 'all' ? undefined : new Date(today - Number(range) * 86_400_000).toISOString();
+  }, [range]);
+  const figures = useQuery(executionStatsQuery({ evalId, limit: 200, since }));
+  const points = useMemo(() => pointsOf(figures.data ?? []), [figures.data]);
+  const chooser = (
+    <SegmentedControl aria-label="Range" size="xs" data={RANGES} value={range} onChange={setRange} />
+  );
   return (
-    <Paper withBorder p="sm" component="section" aria-label={title}>
-      <Title order={2} size="h4" mb="xs">
-        {title}
-      </Title>
-      {children}
-    </Paper>
+    <SimpleGrid cols={{ base: 1, lg: 2 }}>
+      <Block title="Pass rate over time" hint="A point opens its execution" beside={chooser}>
+        <RateChart points={points} />
+      </Block>
+      <Block title="Tokens over time" hint="What the agent used, where it is known">
+        <TokensChart points={points} />
+      </Block>
+    </SimpleGrid>
   );
 }

@@ -1,11 +1,14 @@
 // Scenarios by executions: every cell says by icon, figures and colour what came of it.
-import { Group, Table, Text, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Group, Table, Text, VisuallyHidden } from '@mantine/core';
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { matrixQuery } from '../../api/queries';
 import { countsText } from '../../parts/CountsBar';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
+import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
 import { ago } from '../../parts/numbers';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
@@ -27,33 +30,84 @@ export function Matrix({ evalId }: { evalId: string }) {
               <Table.Th key={execution.id} ta="center">
                 <PageLink to="/executions/$executionId" params={{ executionId: execution.id }} size="xs">
                   <time dateTime={execution.createdAt} title={new Date(execution.createdAt).toLocaleString()}>
-                    {ago(execution.createdAt)}
+                    {origin(execution.labels).commit ?? ago(execution.createdAt)}
                   </time>
                 </PageLink>
+                {origin(execution.labels).commit && (
+                  <Text size="xs" c="dimmed" fw={400}>
+                    {ago(execution.createdAt)}
+                  </Text>
+                )}
               </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {matrix.data.rows.map((row) => (
-            <Table.Tr key={row.scenarioId ?? row.scenarioName}>
-              <Table.Th scope="row" className={classes.corner} fw={400}>
-                {row.scenarioName}
-              </Table.Th>
-              {executions.map((execution) => (
-                <Table.Td key={execution.id} ta="center" pos="relative">
-                  <CellView
-                    cell={row.cells.find((cell) => cell.executionId === execution.id)}
-                    scenarioId={row.scenarioId}
-                  />
-                </Table.Td>
-              ))}
-            </Table.Tr>
+            <ScenarioRows key={row.scenarioId ?? row.scenarioName} row={row} executions={executions} />
           ))}
         </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
   );
+}
+
+type Row = Schemas['MatrixRow'];
+type RowsProps = { row: Row; executions: Schemas['Execution'][] };
+
+/** A scenario, and below it each of its connectors where that is asked for. */
+function ScenarioRows({ row, executions }: RowsProps) {
+  const [opened, setOpened] = useState(false);
+  const several = row.connectors.length > 1;
+  return (
+    <>
+      <Table.Tr>
+        <Table.Th scope="row" className={classes.corner} fw={400}>
+          <Group gap={4} wrap="nowrap">
+            {several && (
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                size="sm"
+                aria-expanded={opened}
+                aria-label={`Connectors of ${row.scenarioName}`}
+                onClick={() => setOpened(!opened)}
+              >
+                {opened ? (
+                  <IconChevronDown size={14} aria-hidden />
+                ) : (
+                  <IconChevronRight size={14} aria-hidden />
+                )}
+              </ActionIcon>
+            )}
+            <Text size="sm">{row.scenarioName}</Text>
+          </Group>
+        </Table.Th>
+        <Cells cells={row.cells} scenarioId={row.scenarioId} executions={executions} />
+      </Table.Tr>
+      {opened &&
+        row.connectors.map((one) => (
+          <Table.Tr key={one.connectorId ?? one.connectorName}>
+            <Table.Th scope="row" className={classes.corner} fw={400}>
+              <Text size="xs" c="dimmed" pl={26}>
+                {one.connectorName}
+              </Text>
+            </Table.Th>
+            <Cells cells={one.cells} scenarioId={row.scenarioId} executions={executions} />
+          </Table.Tr>
+        ))}
+    </>
+  );
+}
+
+type CellsProps = { cells: Schemas['Cell'][]; scenarioId: string | null; executions: Schemas['Execution'][] };
+
+function Cells({ cells, scenarioId, executions }: CellsProps) {
+  return executions.map((execution) => (
+    <Table.Td key={execution.id} ta="center" pos="relative">
+      <CellView cell={cells.find((cell) => cell.executionId === execution.id)} scenarioId={scenarioId} />
+    </Table.Td>
+  ));
 }
 
 function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: string | null }) {

@@ -3,7 +3,7 @@ import { Badge, Code, Group, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
-import { evaluatorTypesQuery } from '../../api/queries';
+import { evaluatorHistoryQuery, evaluatorTypesQuery } from '../../api/queries';
 import { GATES } from '../../editing/gates';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
@@ -11,16 +11,20 @@ import { KindBadge } from '../../parts/KindBadge';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
+import { Tip } from '../../parts/Tip';
 import { PageMissing } from '../../shell/PageStates';
 import { type ConfigRow, configRows, exampleConfig } from './configRows';
+import { EvaluatorHistory } from './EvaluatorHistory';
 
 const route = getRouteApi('/evaluators/$type');
 
 export default function EvaluatorPage() {
   const { type } = route.useParams();
   const types = useQuery(evaluatorTypesQuery);
+  // The page comes at once, so that no part moves another.
+  const history = useQuery(evaluatorHistoryQuery(type));
   if (types.error) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
-  if (!types.data) return <Loading />;
+  if (!types.data || history.isPending) return <Loading rows={12} />;
   const definition = types.data.find((one) => one.type === type);
   return definition ? <EvaluatorDescription type={definition} /> : <PageMissing />;
 }
@@ -44,12 +48,13 @@ function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
         <Text>{type.description}</Text>
         <Group gap="xl">
           <Fact name="Type" value={<Code>{type.type}</Code>} />
-          {type.kind === 'assertion' && <Fact name="Gate" value={gateText(type)} />}
+          {type.kind === 'assertion' && <Fact name={<Tip term="gate">Gate</Tip>} value={gateText(type)} />}
           <Fact
             name="From"
             value={type.builtin ? 'Built in' : <Badge variant="default">{type.source}</Badge>}
           />
         </Group>
+        <EvaluatorHistory type={type.type} />
         <Section title="Config">
           {rows.length === 0 ? (
             <Text c="dimmed">Nothing to set.</Text>
@@ -70,7 +75,7 @@ function gateText({ gate, gateByConfig }: Schemas['EvaluatorType']): string {
   return gateByConfig ? `${text}, unless its config says otherwise` : text;
 }
 
-function Fact({ name, value }: { name: string; value: React.ReactNode }) {
+function Fact({ name, value }: { name: React.ReactNode; value: React.ReactNode }) {
   return (
     <div>
       <Text size="xs" c="dimmed">

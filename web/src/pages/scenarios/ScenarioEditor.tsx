@@ -1,13 +1,15 @@
 // Editing a scenario, and trying it.
-import { Button } from '@mantine/core';
-import { IconPlayerPlay } from '@tabler/icons-react';
+import { Button, SegmentedControl, Stack } from '@mantine/core';
+import { IconCopy, IconPlayerPlay } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { client, dataOf } from '../../api/client';
 import { createScenario, deleteScenario, invalidate, updateScenario } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
-import { useEditor } from '../../editing/useEditor';
-import { notify } from '../../parts/notifications';
+import { bodyOf, useEditor } from '../../editing/useEditor';
+import { notify, notifyProblem } from '../../parts/notifications';
+import { useSearchParam } from '../../parts/useSearchParam';
 import { BasicsSection } from './BasicsSection';
 import { CasesSection } from './CasesSection';
 import { ConversationSection } from './ConversationSection';
@@ -17,6 +19,9 @@ import { EvaluatorsSection } from './EvaluatorsSection';
 import { PersonasSection } from './PersonasSection';
 import { ReferenceSection } from './ReferenceSection';
 import { ScalesSection } from './ScalesSection';
+import { ScenarioResults } from './ScenarioResults';
+import { ScenarioYaml } from './ScenarioYaml';
+import { SectionIndex } from './SectionIndex';
 import { TrialPanel } from './TrialPanel';
 
 const SHELF = {
@@ -26,6 +31,12 @@ const SHELF = {
   update: async (id: string, version: number, body: Draft) =>
     asStored(await updateScenario(id, version, body)),
 };
+
+const VIEWS = [
+  { value: 'edit', label: 'Edit' },
+  { value: 'results', label: 'Results' },
+  { value: 'yaml', label: 'YAML' },
+] as const;
 
 export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
   const navigate = useNavigate();
@@ -37,24 +48,72 @@ export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
       void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: saved.id }, ignoreBlocker: true });
     }
   });
+  const [tab, setTab] = useSearchParam('view');
+  const view = VIEWS.find((one) => one.value === tab)?.value ?? 'edit';
+  const setView = (next: string) => setTab(next === 'edit' ? '' : next);
   const tryIt = scenario && (
-    <Button variant="default" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
-      Try it
-    </Button>
+    <>
+      <DuplicateButton scenario={scenario} />
+      <Button variant="default" leftSection={<IconPlayerPlay size={16} />} onClick={() => setTrying(true)}>
+        Try it
+      </Button>
+    </>
   );
   return (
     <EditorFrame editor={editor} noun="scenario" stored={scenario} onDelete={deleteScenario} actions={tryIt}>
-      <BasicsSection editor={editor} />
-      <ConversationSection editor={editor} />
-      <CasesSection editor={editor} />
-      <PersonasSection editor={editor} />
-      <CriteriaSection editor={editor} />
-      <EvaluatorsSection editor={editor} />
-      <ScalesSection editor={editor} />
-      <ReferenceSection editor={editor} />
+      {scenario && <Views view={view} onChange={setView} />}
+      {scenario && view === 'results' && <ScenarioResults scenarioId={scenario.id} />}
+      {scenario && view === 'yaml' && <ScenarioYaml scenarioId={scenario.id} unsaved={editor.dirty} />}
+      {/* What was typed stays while another view is shown. */}
+      <Stack gap="md" display={view === 'edit' ? undefined : 'none'}>
+        <SectionIndex />
+        <BasicsSection editor={editor} />
+        <ConversationSection editor={editor} />
+        <CasesSection editor={editor} />
+        <PersonasSection editor={editor} />
+        <CriteriaSection editor={editor} />
+        <EvaluatorsSection editor={editor} />
+        <ScalesSection editor={editor} />
+        <ReferenceSection editor={editor} />
+      </Stack>
       {scenario && (
         <TrialPanel scenario={scenario} editor={editor} opened={trying} onClose={() => setTrying(false)} />
       )}
     </EditorFrame>
+  );
+}
+
+function Views({ view, onChange }: { view: string; onChange: (view: string) => void }) {
+  return (
+    <SegmentedControl
+      aria-label="What is shown of the scenario"
+      data={[...VIEWS]}
+      value={view}
+      onChange={onChange}
+      w={{ base: '100%', xs: 320 }}
+    />
+  );
+}
+
+function DuplicateButton({ scenario }: { scenario: StoredScenario }) {
+  const navigate = useNavigate();
+  const duplicate = useMutation({
+    mutationFn: () => createScenario({ ...bodyOf<Draft>(scenario), name: `${scenario.name} (copy)` }),
+    onError: notifyProblem,
+    onSuccess: (made) => {
+      void invalidate(['scenarios']);
+      notify(`Made "${made.name}"`);
+      void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: made.id } });
+    },
+  });
+  return (
+    <Button
+      variant="default"
+      leftSection={<IconCopy size={16} aria-hidden />}
+      loading={duplicate.isPending}
+      onClick={() => duplicate.mutate()}
+    >
+      Duplicate
+    </Button>
   );
 }

@@ -2,7 +2,7 @@
 import { Box, Text } from '@mantine/core';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { compact, count } from '../numbers';
-import { ChartCard, GRID, moment, TICK } from './axes';
+import { ChartCard, GRID, moment, TICK, TITLE } from './axes';
 import type { Point } from './points';
 
 export default function TokensChart({ points, height = 200 }: { points: Point[]; height?: number }) {
@@ -14,16 +14,22 @@ export default function TokensChart({ points, height = 200 }: { points: Point[];
   return (
     <Box role="img" aria-label={summary} h={height}>
       <ResponsiveContainer>
-        <BarChart data={known} margin={{ top: 8, right: 8, bottom: 0, left: -18 }} accessibilityLayer={false}>
+        <BarChart data={known} margin={{ top: 8, right: 8, bottom: 0, left: 4 }} accessibilityLayer={false}>
           <CartesianGrid stroke={GRID} vertical={false} />
           <XAxis
             dataKey="id"
-            tickFormatter={(id) => moment(known, id)}
+            tickFormatter={(id) => moment(known, known.find((one) => one.id === id)?.at ?? 0)}
             tick={TICK}
             stroke={GRID}
             minTickGap={24}
           />
-          <YAxis tickFormatter={compact} tick={TICK} stroke={GRID} />
+          <YAxis
+            tickFormatter={compact}
+            tick={TICK}
+            stroke={GRID}
+            width={60}
+            label={{ ...TITLE, value: "Agent's tokens" }}
+          />
           <Tooltip content={<Details />} isAnimationActive={false} cursor={{ fill: GRID }} />
           <Bar
             dataKey="tokens"

@@ -10,11 +10,17 @@ const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
 const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const SHORT = 36 * 3_600_000;
 
-/** What stands under a point: its day, or its time where all points are of about one day. */
-export function moment(points: Point[], id: string): string {
-  const point = points.find((one) => one.id === id);
+/** The title of the axis of values, turned beside it. */
+export const TITLE = {
+  angle: -90,
+  position: 'insideLeft',
+  style: { textAnchor: 'middle', fontSize: 11, fill: 'var(--mantine-color-dimmed)' },
+} as const;
+
+/** What stands under the axis: a day, or a time where all points are of about one day. */
+export function moment(points: Point[], at: number): string {
   const span = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0);
-  return point ? (span < SHORT ? hours : days).format(point.at) : '';
+  return (span < SHORT ? hours : days).format(at);
 }
 
 export function ChartCard({ title, at, children }: { title: string; at: number; children: ReactNode }) {

@@ -6,12 +6,19 @@ import type { Point } from './points';
 const Rates = lazy(() => import('./RateChart'));
 const Tokens = lazy(() => import('./TokensChart'));
 
-const HEIGHT = 200;
+const HEIGHT = 220;
 
-export function RateChart({ points, of }: { points: Point[]; of?: string }) {
+interface RateProps {
+  points: Point[];
+  of?: string;
+  title?: string;
+  unit?: string;
+}
+
+export function RateChart({ points, ...more }: RateProps) {
   return (
     <Suspense fallback={<Skeleton h={HEIGHT} />}>
-      <Rates points={points} height={HEIGHT} of={of} />
+      <Rates points={points} height={HEIGHT} {...more} />
     </Suspense>
   );
 }

@@ -1,5 +1,6 @@
 // From the figures of executions to points of a chart, oldest first.
 import type { Schemas } from '../../api/client';
+import { originText } from '../labels';
 
 export interface Point {
   id: string;
@@ -51,4 +52,24 @@ export function seriesPoints(series: Schemas['MonitorSeries']): Point[] {
     lowLimit: one.lowLimit,
     highLimit: one.highLimit,
   }));
+}
+
+/** From the history of a scenario or an evaluator to points: shares, or means of what was measured. */
+export function historyPoints(history: Schemas['HistoryPoint'][]): Point[] {
+  return history.map((one) => {
+    const { rate } = one;
+    const low = rate ? rate.low : one.low;
+    const high = rate ? rate.high : one.high;
+    return {
+      id: one.executionId,
+      at: Date.parse(one.createdAt),
+      name: originText(one.labels) || 'Execution',
+      rate: rate ? rate.rate : one.mean,
+      interval: low === null || high === null ? null : [low, high],
+      passed: rate?.passed ?? 0,
+      of: rate?.of ?? one.values,
+      errored: one.errored,
+      tokens: null,
+    };
+  });
 }

@@ -1,0 +1,153 @@
+"""The results files of ``evalstudio score`` in a project folder: which there are, and what one comes to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from ..base.problems import InvalidInput
+from ..evaluators.results import Outcome
+from ..project.entities import Moment
+from ..project.validation import inside
+from ..reporting.recorded import summary_json
+from ..reporting.statistics import Figure
+from ..scoring.results_file import note_of
+from ..scoring.summary import DatasetSummary
+
+MOST_FILES = 100
+MOST_BYTES = 100_000_000
+MOST_RECORDS = 200
+_MOST_FOLDERS = 2_000
+_SKIPPED = frozenset({"node_modules", ".git", ".venv", "venv", "__pycache__"})
+
+
+class ResultsFileEntry(Figure):
+    """A results file that was found."""
+
+    path: str = Field(description="Relative to the project folder")
+    bytes: int
+    written_at: Moment
+
+
+class RecordReason(Figure):
+    """What was said of a record by one criterion."""
+
+    criterion: str | None
+    evaluator: str
+    value: float | None = Field(description="From 0 to 1")
+    reason: str
+    error: bool
+
+
+class ScoredRecord(Figure):
+    """One record with its verdict and the reasons for it."""
+
+    record_id: str
+    outcome: Outcome
+    overall_score: float | None
+    reason: str
+    reasons: list[RecordReason]
+
+
+class ScoredFile(Figure):
+    """What a results file comes to, and its first records."""
+
+    path: str
+    summary: dict[str, Any] = Field(description="As `evalstudio score --json` prints it")
+    records: list[ScoredRecord]
+    more_records: int
+
+
+def list_results(folder: Path) -> list[ResultsFileEntry]:
+    """The results files in a folder, told by the note beside each; the newest first."""
+    entries = [_entry(folder, path) for path in _noted(folder)]
+    return sorted(entries, key=lambda one: one.written_at, reverse=True)[:MOST_FILES]
+
+
+def _noted(folder: Path) -> Iterator[Path]:
+    for number, (at, folders, files) in enumerate(os.walk(folder)):
+        folders[:] = [] if number > _MOST_FOLDERS else [one for one in folders if one not in _SKIPPED]
+        names = set(files)
+        yield from (Path(at) / one for one in files if note_of(Path(one)).name in names)
+
+
+def _entry(folder: Path, path: Path) -> ResultsFileEntry:
+    stat = path.stat()
+    written = datetime.fromtimestamp(stat.st_mtime, UTC)
+    name = path.relative_to(folder).as_posix()
+    return ResultsFileEntry(path=name, bytes=stat.st_size, written_at=written)
+
+
+def results_path(folder: Path, name: str) -> Path:
+    """A results file inside the project folder that is small enough to be read at once."""
+    path = inside(folder, name)
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InvalidInput(f'"{name}": cannot be read: {error.strerror}') from None
+    if size > MOST_BYTES:
+        limit = MOST_BYTES // 1_000_000
+        raise InvalidInput(f'"{name}" is larger than {limit} MB; use evalstudio report or compare instead')
+    return path
+
+
+def read_results(folder: Path, name: str, outcome: Outcome | None = None) -> ScoredFile:
+    """Its summary over all records, and the first records that came to this outcome."""
+    path, summary = results_path(folder, name), DatasetSummary()
+    records: list[ScoredRecord] = []
+    matching = 0
+    for place, result in _lines(path, name):
+        try:
+            summary.add(result)
+            if outcome is None or result["outcome"] == outcome:
+                matching += 1
+                if len(records) < MOST_RECORDS:
+                    records.append(_record(result))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise _unreadable(name, place, error) from None
+    return ScoredFile(
+        path=name, summary=summary_json(summary), records=records, more_records=matching - len(records)
+    )
+
+
+def _lines(path: Path, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise _unreadable(name, number, error) from None
+
+
+def _unreadable(name: str, number: int, error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"{name}, line {number}: is not a result of evalstudio score ({type(error).__name__}: {error}); "
+        "a file that is still being written, or torn, is mended by score --resume"
+    )
+
+
+def _record(result: Mapping[str, Any]) -> ScoredRecord:
+    return ScoredRecord(
+        record_id=str(result["recordId"]),
+        outcome=result["outcome"],
+        overall_score=result.get("overallScore"),
+        reason=str(result.get("reason") or ""),
+        reasons=[_reason(item, result["criterionScores"]) for item in result["results"]],
+    )
+
+
+def _reason(item: Mapping[str, Any], scores: Mapping[str, float]) -> RecordReason:
+    criterion = item.get("criterionName")
+    return RecordReason(
+        criterion=criterion,
+        evaluator=str(item.get("evaluatorType") or ""),
+        value=scores.get(criterion) if criterion is not None else None,
+        reason=str(item.get("error") or item.get("reasoning") or ""),
+        error="error" in item,
+    )

@@ -1,0 +1,104 @@
+// Which two are compared: any two executions, or two connectors of one.
+import { ActionIcon, Group, Select, type SelectProps } from '@mantine/core';
+import { IconArrowsExchange } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { Schemas } from '../../api/client';
+import { connectorsQuery, executionsQuery } from '../../api/queries';
+import { origin } from '../../parts/labels';
+import { ago } from '../../parts/numbers';
+import type { CompareSearch } from '../../router';
+
+const route = getRouteApi('/compare');
+
+export function Pickers({ sides }: { sides?: { base: string; candidate: string } }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const executions = useQuery(executionsQuery({ limit: 200 }));
+  const choose = (patch: Partial<CompareSearch>) =>
+    void navigate({ search: { ...search, tab: undefined, row: undefined, ...patch } });
+  const base = sides?.base ?? search.base ?? null;
+  const candidate = sides?.candidate ?? search.candidate ?? null;
+  const items = executions.data?.items ?? [];
+  return (
+    <Group align="flex-end" gap="xs" mb="md">
+      <Picker
+        label="Base"
+        items={items}
+        value={base}
+        onChange={(value) => choose({ base: value ?? undefined })}
+      />
+      <ActionIcon
+        variant="default"
+        size={34}
+        aria-label="Swap base and candidate"
+        disabled={!base || !candidate}
+        onClick={() =>
+          choose({
+            base: candidate ?? undefined,
+            candidate: base ?? undefined,
+            baseConnector: search.candidateConnector,
+            candidateConnector: search.baseConnector,
+          })
+        }
+      >
+        <IconArrowsExchange size={17} aria-hidden />
+      </ActionIcon>
+      <Picker
+        label="Candidate"
+        items={items}
+        value={candidate}
+        onChange={(value) => choose({ candidate: value ?? undefined })}
+      />
+      {base !== null && base === candidate && <Connectors onChoose={choose} />}
+    </Group>
+  );
+}
+
+type PickerProps = Pick<SelectProps, 'label' | 'value' | 'onChange'> & { items: Schemas['Execution'][] };
+
+function Picker({ items, value, ...props }: PickerProps) {
+  const data = items.map((one) => ({ value: one.id, label: nameOf(one) }));
+  if (value && !items.some((one) => one.id === value)) data.push({ value, label: value });
+  return (
+    <Select
+      {...props}
+      data={data}
+      value={value ?? null}
+      searchable
+      allowDeselect={false}
+      placeholder="Choose an execution"
+      nothingFoundMessage="Nothing matches"
+      w={{ base: '100%', xs: 330 }}
+    />
+  );
+}
+
+export function nameOf(execution: Schemas['Execution']): string {
+  const { branch, commit } = origin(execution.labels);
+  const { passed, failed, errored } = execution.counts;
+  const parts = [execution.evalName ?? 'Single run', ago(execution.createdAt), branch, commit];
+  return `${parts.filter(Boolean).join(' · ')} (${passed} of ${passed + failed + errored})`;
+}
+
+function Connectors({ onChoose }: { onChoose: (patch: Partial<CompareSearch>) => void }) {
+  const search = route.useSearch();
+  const connectors = useQuery(connectorsQuery);
+  const data = (connectors.data ?? []).map((one) => ({ value: one.id, label: one.name }));
+  return (
+    <>
+      <Select
+        label="Connector of the base"
+        data={data}
+        value={search.baseConnector ?? null}
+        onChange={(value) => onChoose({ baseConnector: value ?? undefined })}
+      />
+      <Select
+        label="Connector of the candidate"
+        data={data}
+        value={search.candidateConnector ?? null}
+        onChange={(value) => onChoose({ candidateConnector: value ?? undefined })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+// A word of the trade with what it means, on hover and on focus.
+import { Text, Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './Parts.module.css';
+
+export const GLOSSARY = {
+  baseline:
+    'The execution that others of its eval are compared with: one that was set as baseline, or the last whole one of that branch.',
+  coverage:
+    'The share of records or runs that got a score at all. What errored or was skipped is missing from it.',
+  flaky: 'Repetitions of the same thing disagree: some passed and some failed.',
+  gate: 'When a check must hold: on every turn, on at least one turn, or when the conversation is over.',
+  interval:
+    'With so few runs the true share could be anywhere in this range; 95 times in 100 it is. More runs make it narrower.',
+  regressed: 'Passes less often than in the baseline, by more than its known flakiness explains.',
+  requirement: 'What an execution must reach. Missed: it did not. Undecided: too little ran to tell.',
+  subject: 'A scenario with its case and persona on one connector: what repetitions repeat.',
+  unasserted: 'Nothing was checked, so it neither passed nor failed; it is in no rate.',
+} as const;
+
+export type Term = keyof typeof GLOSSARY;
+
+export function Tip({ term, children }: { term: Term; children: ReactNode }) {
+  return (
+    <Tooltip label={GLOSSARY[term]} multiline maw={320}>
+      <Text span inherit tabIndex={0} className={classes.term}>
+        {children}
+      </Text>
+    </Tooltip>
+  );
+}
