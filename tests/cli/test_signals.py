@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.scoring.test_resuming import slow_plan
 from tests.support.api_server import ServerThread
+from tests.support.command_line import heed_ctrl_c, ignore_ctrl_c
 from tests.support.postgres import free_port
 from tests.support.projects import apply_project, calls, make_project, scripted
 from tests.support.scoring_files import Folder, rows
@@ -29,7 +30,7 @@ SECONDS = 60
 class Command:
     """A command under way, in a session of its own as in a terminal."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, in_background: bool = False) -> None:
         self._errors = folder / "errors.txt"
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -38,6 +39,7 @@ class Command:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
+                preexec_fn=ignore_ctrl_c if in_background else heed_ctrl_c,
             )
 
     @property
@@ -75,8 +77,8 @@ Start = Callable[..., Command]
 def start(tmp_path: Path) -> Iterator[Start]:
     begun: list[Command] = []
 
-    def begin(*arguments: str) -> Command:
-        begun.append(Command(tmp_path, *arguments))
+    def begin(*arguments: str, in_background: bool = False) -> Command:
+        begun.append(Command(tmp_path, *arguments, in_background=in_background))
         return begun[-1]
 
     yield begin
@@ -165,14 +167,16 @@ async def statuses(config: Path) -> list[str]:
         return [run.status for run in (await workspace.store.runs()).items]
 
 
+@pytest.mark.parametrize("in_background", [False, True], ids=["terminal", "background"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_scoring_says_how_to_go_on_whatever_stops_it(
-    tmp_path: Path, start: Start, number: signal.Signals
+    tmp_path: Path, start: Start, number: signal.Signals, in_background: bool
 ) -> None:
     folder = Folder(tmp_path)
     slow_plan(folder)
     folder.dataset({**row, "prompt": "x" * 300} for row in rows(4000))
-    command = start("score", "records.jsonl", "-c", "plan.json", "-o", "results.jsonl")
+    arguments = ("score", "records.jsonl", "-c", "plan.json", "-o", "results.jsonl")
+    command = start(*arguments, in_background=in_background)
     command.wait_for(lambda: folder.output.exists() and folder.output.stat().st_size > 0)
     assert command.signal(number) == 130, command.errors
     assert "--resume" in command.errors

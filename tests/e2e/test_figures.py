@@ -16,6 +16,7 @@ from tests.support.projects import apply_project, make_project, scripted
 AGENT = """
 import asyncio
 from collections import Counter
+from pathlib import Path
 
 from evalstudio import ConnectorContext, ConnectorError, ConnectorResponse, Message, define_connector
 
@@ -27,7 +28,10 @@ async def test_agent(ctx: ConnectorContext) -> ConnectorResponse:
     text = ctx.messages[-1].text
     calls[text] += 1
     if "wait" in text:
-        await asyncio.sleep(6)
+        for _ in range(1200):
+            await asyncio.sleep(0.1)
+            if (Path(__file__).parent / "go-on").exists():
+                break
     if calls[text] > 1 and "break" in text:
         raise ConnectorError("the agent broke")
     reply = "something else" if calls[text] > 1 and "miss" in text else f"echo: {text}"
@@ -99,7 +103,7 @@ def test_flaky_is_passed_and_failed_wherever_it_is_shown(
     expect(flaky.get_by_role("row").filter(has_text="Misses · agent")).to_contain_text("1 of 1")
 
 
-def test_tokens_are_shown_while_runs_are_still_going(site: Site, page: Page) -> None:
+def test_tokens_are_shown_while_runs_are_still_going(site: Site, page: Page, project: Path) -> None:
     site.put_scenario("Breaks", script=["please wait"])
     started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
     page.goto(f"/executions/{started['id']}")
@@ -108,5 +112,6 @@ def test_tokens_are_shown_while_runs_are_still_going(site: Site, page: Page) -> 
     expect(tokens).to_contain_text("2K")
     expect(tokens).to_contain_text("4 of 6 runs")
     expect(page.get_by_role("row").filter(has_text="Breaks").first).to_contain_text("Running")
+    (project.parent / "go-on").touch()
     expect(page.get_by_text("6 of 6 runs done")).to_be_visible(timeout=20_000)
     expect(tokens).to_contain_text("3K")

@@ -50,7 +50,7 @@ class Project:
 
     async def asked(self, count: int) -> None:
         """Wait until the agent was asked so many times."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(calls(self.folder)) < count:
                 await asyncio.sleep(0.02)
 

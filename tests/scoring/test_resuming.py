@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.support.command_line import COMMAND
+from tests.support.command_line import COMMAND, heed_ctrl_c
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.base.problems import InvalidInput
@@ -61,6 +61,7 @@ def start(folder: Folder, *more: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     )
 
 
@@ -118,7 +119,7 @@ def test_ctrl_c_leaves_whole_lines_and_says_how_to_go_on(folder: Folder, workers
     wait_for_results(folder, running)
     # A terminal sends it to every process of the command.
     os.killpg(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in out + err
     assert "--resume" in err

@@ -20,6 +20,16 @@ _SECONDS = 60.0
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ")
 
 
+def heed_ctrl_c() -> None:
+    """For a new process: whoever runs the tests in the background lets theirs ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def ignore_ctrl_c() -> None:
+    """For a new process: as a shell starts its background jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def evalstudio(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
     environment |= variables

@@ -59,6 +59,9 @@ def interrupt_on_signals() -> Generator[None]:
             handler(signal.SIGINT, frame)
 
     before = _handle_signals(interrupt, but=signal.SIGINT)
+    if before and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell lets its background jobs ignore Ctrl-C; they could not be stopped by the others either.
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:

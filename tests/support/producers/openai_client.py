@@ -16,7 +16,7 @@ from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 
-TOOL: dict[str, Any] = {
+TOOL: Any = {
     "type": "function",
     "function": {
         "name": "get_weather",

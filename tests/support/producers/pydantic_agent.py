@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from typing import Any
 
 from exporting import exporting
 from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart
@@ -22,7 +23,7 @@ def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=[ToolCallPart("get_weather", {"city": question.split()[-1]})])
 
 
-def main(version: int) -> None:
+def main(version: Any) -> None:
     with exporting("weather"):
         Agent.instrument_all(InstrumentationSettings(version=version))
         agent = Agent(FunctionModel(answer), name="weather", instructions="Be brief.")
