@@ -205,7 +205,8 @@ def _tell_unreadable(done: Review) -> None:
     """What could not be read, by file, line and reason."""
     if not done.bad:
         return
-    warn(f"{done.bad:,} conversations could not be reviewed:")
+    noun = "conversation" if done.bad == 1 else "conversations"
+    warn(f"{done.bad:,} {noun} could not be reviewed:")
     for one in done.unreadable[:_MOST_SHOWN]:
         warn(f"  {one}")
     if done.bad > _MOST_SHOWN:
