@@ -12,6 +12,7 @@ from ..conversation.results import RunResult
 from ..evaluators.results import Turn
 from ..project.entities import Run
 from ..storage.errors import NotFound
+from .tracing import traced_rescoring
 from .workspace import Workspace
 
 
@@ -27,7 +28,8 @@ async def rescore(workspace: Workspace, run: Run) -> RunResult:
     if not turns:
         raise NotRescorable("There is nothing to score: the agent never answered in this run.")
     prepared = await _prepare(workspace, run)
-    return await judge_conversation(prepared, turns, workspace.services(), thread_id=run.thread_id)
+    judging = judge_conversation(prepared, turns, workspace.services(), thread_id=run.thread_id)
+    return await traced_rescoring(workspace.telemetry, run, judging)
 
 
 def answered_turns(run: Run) -> list[Turn]:

@@ -29,9 +29,11 @@ from ..project.entities import Connector
 from ..project.secrets import SecretBox
 from ..project.validation import check_connector
 from ..storage.opening import open_store
+from ..telemetry.opening import open_telemetry
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore
+    from ..telemetry.recording import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Workspace:
     variables: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
     """What nobody may read in an answer, whoever is asked: keys of models, secrets of the environment."""
+    telemetry: Telemetry | None = None
 
     @property
     def registry(self) -> PluginRegistry:
@@ -161,7 +164,12 @@ async def open_workspace(
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
         secrets = environment_secrets() | _model_keys(config)
-        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables, secrets)
+        telemetry = await stack.enter_async_context(
+            open_telemetry(**config.telemetry.model_dump(), secrets=secrets)
+        )
+        yield Workspace(
+            config, folder, plugins, store, llm, http, box, cassette, variables, secrets, telemetry
+        )
 
 
 def _model_keys(config: ProjectConfig) -> frozenset[str]:
