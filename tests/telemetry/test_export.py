@@ -15,20 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from tests.support.agent_server import AgentServer, Answer, Recorded, says
 from tests.support.command_line import evalstudio
 from tests.support.model_server import ModelServer
 from tests.support.otlp_receiver import OtlpReceiver, SentSpan
 
+from evalstudio import run_scenario
 from evalstudio.base.problems import InvalidInput
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import Processor, all_runs, work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.rescoring import rescore
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Execution, Run, StoredEval
+from evalstudio.server.policy import policy_for
+from evalstudio.server.serving import open_studio
 from evalstudio.storage.contract import Filters
-from evalstudio.telemetry.opening import open_telemetry
+from evalstudio.telemetry.opening import TelemetrySource
 from evalstudio.telemetry.trace_context import execution_ids
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -363,14 +367,16 @@ async def test_a_receiver_that_is_down_costs_one_warning_and_nothing_else(
     assert "Telemetry is not sent to http://127.0.0.1:" in warnings[0]
 
 
-async def test_what_cannot_be_set_up_is_said_when_the_project_is_opened(
+async def test_what_cannot_be_set_up_is_said_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = project(tmp_path, "http://127.0.0.1:9", CHECKS, telemetry={"enabled": True})
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "jaeger")
     with pytest.raises(InvalidInput, match=r'no exporter of traces .* "jaeger" \(OTEL_TRACES_EXPORTER\)'):
-        async with open_workspace(config):
-            pass
+        async with open_workspace(config) as workspace:
+            Processor(workspace)
+    with pytest.raises(InvalidInput, match=r"telemetry\.endpoint refers to the environment variable NOWHERE"):
+        _ = TelemetrySource(enabled=True, endpoint="${NOWHERE}").opened
     monkeypatch.setenv("EVALSTUDIO_TELEMETRY", "perhaps")
     with pytest.raises(InvalidInput, match='EVALSTUDIO_TELEMETRY is "perhaps"'):
         async with open_workspace(config):
@@ -383,6 +389,81 @@ async def test_what_cannot_be_set_up_is_said_when_the_project_is_opened(
     with pytest.raises(InvalidInput, match="address such as"):
         async with open_workspace(config):
             pass
+
+
+async def test_a_scenario_run_from_python_is_a_trace_of_its_own(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALSTUDIO_TELEMETRY", "1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    scenario = {"name": "refund", "script": ["Hello"], "evaluators": CHECKS["evaluators"]}
+    seen: list[int] = []
+
+    def agent(messages: Any) -> str:
+        # An agent in this process that has telemetry of its own continues the trace.
+        seen.append(trace.get_current_span().get_span_context().span_id)
+        return "a refund"
+
+    assert (await run_scenario(scenario, agent)).passed
+    by_name = {span.name: span for span in receiver.spans}
+    assert by_name["run refund"].parent_id == ""
+    call = next(span for name, span in by_name.items() if name.startswith("invoke_agent"))
+    assert seen == [int(call.span_id, 16)]
+    assert {event.span_id for event in receiver.events} == {call.span_id}
+
+
+def graph(request: Recorded) -> Answer:
+    """A LangGraph server with one thread."""
+    if request.path == "/threads":
+        return Answer(json={"thread_id": "t-1"})
+    return Answer(json={"messages": [{"type": "ai", "id": "a1", "content": "a refund"}]})
+
+
+OPENAI = Answer(json={"id": "r-1", "choices": [{"message": {"role": "assistant", "content": "a refund"}}]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers", "config"), [("openai", OPENAI, {"model": "m"}), ("langgraph", graph, {})]
+)
+async def test_other_connectors_send_the_traceparent_too(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch, kind: str, answers: Any, config: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("EVALSTUDIO_TELEMETRY", "1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    scenario = {"name": "refund", "script": ["Hello"], "evaluators": CHECKS["evaluators"]}
+    async with AgentServer(answers) as agent:
+        connector = {"type": kind, "baseUrl": agent.url, "config": config}
+        assert (await run_scenario(scenario, connector)).passed
+        mine = f"00-{'cd' * 16}-{'ef' * 8}-01"
+        await run_scenario(scenario, {**connector, "headers": {"Traceparent": mine}})
+    first, own = agent.requests[len(agent.requests) // 2 - 1], agent.last
+    call = next(span for span in receiver.spans if span.name.startswith("invoke_agent"))
+    assert first.headers["traceparent"] == f"00-{call.trace_id}-{call.span_id}-01"
+    assert own.headers["traceparent"] == mine
+    if kind == "openai":
+        assert call.attributes["gen_ai.response.id"] == "r-1"
+        assert call.attributes["gen_ai.operation.name"] == "invoke_agent"
+
+
+async def test_a_server_tells_of_what_it_ran_before_it_stops(
+    tmp_path: Path, receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TOKEN", SECRET)
+    checks = {"evaluators": CHECKS["evaluators"], "script": ["Hello"]}
+    async with AgentServer() as agent:
+        config = project(tmp_path, agent.url, checks, telemetry=sending_to(receiver))
+        async with open_studio(config, policy_for("127.0.0.1", None, (), ()), processor=True) as studio:
+            workspace = studio.workspace
+            await apply_files(workspace, [tmp_path / "evals.json"])
+            nightly = await workspace.store.find("eval", "nightly")
+            assert isinstance(nightly, StoredEval)
+            execution = await start_execution(workspace, await request_for(workspace, nightly))
+            studio.processing.start()
+            while (await workspace.store.execution(execution.id)).status != "completed":
+                await asyncio.sleep(0.02)
+            await studio.processing.stop()
+    assert tree(receiver.spans)[""] == ["execution nightly"]
+    assert len([span for span in receiver.spans if span.name == "execution nightly"]) == 1
 
 
 _COMMAND = """
@@ -430,5 +511,4 @@ async def test_a_missing_extra_is_named_with_the_command_that_installs_it(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk._logs", None)
     with pytest.raises(InvalidInput, match=r'pip install "evalstudio\[otel\]"'):
-        async with open_telemetry(enabled=True):
-            pass
+        _ = TelemetrySource(enabled=True).opened

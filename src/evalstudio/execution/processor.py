@@ -247,6 +247,7 @@ async def work_off(
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
     done = await store.execution(execution.id)
+    await trace_execution(workspace.telemetry, store, execution.id)
     if follow is not None:
         follow(done)
     return done

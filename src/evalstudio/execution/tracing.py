@@ -8,6 +8,7 @@ from time import time_ns
 from typing import TYPE_CHECKING
 
 from ..conversation.results import RunResult
+from ..conversation.tracing import traced
 from ..project.entities import Execution, Run, RunSummary
 from ..storage.contract import ClaimedRun, Records, RunEnding
 from ..storage.errors import StorageError
@@ -38,19 +39,7 @@ async def traced_run(
 
 async def traced_rescoring(telemetry: Telemetry | None, run: Run, judging: Awaitable[RunResult]) -> RunResult:
     """What judging a stored run again comes to; its results are about the spans of then."""
-    if telemetry is None:
-        return await judging
-    with telemetry.run(_facts(run, attempt=run.attempt, rescored=True)) as trace:
-        result = await judging
-        verdict = result.verdict
-        trace.ended(
-            verdict.outcome,
-            fault=verdict.fault,
-            score=verdict.score,
-            thread_id=run.thread_id,
-            error=result.error,
-        )
-        return result
+    return await traced(telemetry, _facts(run, attempt=run.attempt, rescored=True), judging)
 
 
 async def trace_execution(telemetry: Telemetry | None, records: Records, execution_id: str) -> None:

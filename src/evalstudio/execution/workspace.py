@@ -29,7 +29,7 @@ from ..project.entities import Connector
 from ..project.secrets import SecretBox
 from ..project.validation import check_connector
 from ..storage.opening import open_store
-from ..telemetry.opening import open_telemetry
+from ..telemetry.opening import TelemetrySource
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore
@@ -82,7 +82,7 @@ class Workspace:
     variables: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
     """What nobody may read in an answer, whoever is asked: keys of models, secrets of the environment."""
-    telemetry: Telemetry | None = None
+    telemetry_source: TelemetrySource | None = None
 
     @property
     def registry(self) -> PluginRegistry:
@@ -93,6 +93,11 @@ class Workspace:
     def plugin_problems(self) -> Mapping[str, str]:
         """What is wrong with which plugin, where the project is open all the same."""
         return self.plugins.problems or {}
+
+    @property
+    def telemetry(self) -> Telemetry | None:
+        """What tells of runs, where that is asked for; opened with the first question for it."""
+        return self.telemetry_source.opened if self.telemetry_source is not None else None
 
     @property
     def has_model(self) -> bool:
@@ -164,12 +169,9 @@ async def open_workspace(
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
         secrets = environment_secrets() | _model_keys(config)
-        telemetry = await stack.enter_async_context(
-            open_telemetry(**config.telemetry.model_dump(), secrets=secrets)
-        )
-        yield Workspace(
-            config, folder, plugins, store, llm, http, box, cassette, variables, secrets, telemetry
-        )
+        source = TelemetrySource(**config.telemetry.model_dump(), secrets=secrets)
+        stack.push_async_callback(source.close)
+        yield Workspace(config, folder, plugins, store, llm, http, box, cassette, variables, secrets, source)
 
 
 def _model_keys(config: ProjectConfig) -> frozenset[str]:

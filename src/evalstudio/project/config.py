@@ -78,7 +78,7 @@ class TelemetrySettings(StrictConfig):
     @field_validator("endpoint")
     @classmethod
     def _is_address(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("http://", "https://")):
+        if value is not None and not value.startswith(("http://", "https://", "${")):
             raise ValueError("it must be an address such as http://127.0.0.1:4318")
         return value
 

@@ -127,7 +127,11 @@ class Pipeline:
 
         def export(*batch: Any, **options: Any) -> Any:
             with self._speaking():
-                result = send(*batch, **options)
+                try:
+                    result = send(*batch, **options)
+                except Exception as error:
+                    self.complain(f"{type(error).__name__}: {error}")
+                    return None
             if getattr(result, "name", "") == "SUCCESS":
                 self._failing.clear()
             return result

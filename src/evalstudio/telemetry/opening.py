@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..base.concurrency import blocking
 from ..base.extras import needs_extra
 from ..base.problems import InvalidInput
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
-from .attributes import Capture, Cleaner, capture_asked_for
+from ..base.references import UnsetVariable, resolve
+from .attributes import Cleaner, capture_asked_for
 
 if TYPE_CHECKING:
     from .recording import Telemetry
@@ -37,36 +38,46 @@ def asked_for(enabled: bool) -> bool:
     return answer
 
 
-@asynccontextmanager
-async def open_telemetry(
-    *,
-    enabled: bool = False,
-    endpoint: str | None = None,
-    explanations: bool = True,
-    flush_seconds: float = FLUSH_SECONDS,
-    secrets: Collection[str] = (),
-) -> AsyncGenerator[Telemetry | None]:
-    """What sends telemetry, or nothing where nobody asks for it. At the end what is left is sent."""
-    if not asked_for(enabled):
-        yield None
-        return
-    capture = capture_asked_for()
-    if capture.problem:
-        log.warning("%s", capture.problem)
-    redact = Redaction.of(secrets, shortest=SHORTEST_IN_ANSWERS)
-    telemetry = _opened(endpoint, Cleaner(redact), capture, explanations)
-    try:
-        yield telemetry
-    finally:
-        await blocking.run(lambda: telemetry.pipeline.close(flush_seconds))
+class TelemetrySource:
+    """What a project sends, opened when something is to be told first: who only reads imports nothing."""
 
+    def __init__(
+        self,
+        *,
+        enabled: bool = False,
+        endpoint: str | None = None,
+        explanations: bool = True,
+        flush_seconds: float = FLUSH_SECONDS,
+        secrets: Collection[str] = (),
+    ) -> None:
+        self._enabled = asked_for(enabled)
+        self._endpoint = endpoint
+        self._explanations = explanations
+        self._flush_seconds = flush_seconds
+        self._secrets = secrets
 
-def _opened(endpoint: str | None, clean: Cleaner, capture: Capture, explanations: bool) -> Telemetry:
-    with needs_extra("otel", "telemetry", InvalidInput):
-        from .export import Pipeline, UnusableTelemetry
-        from .recording import Telemetry
-    try:
-        pipeline = Pipeline(endpoint)
-    except UnusableTelemetry as error:
-        raise InvalidInput(f"telemetry cannot be sent: {error}") from None
-    return Telemetry(pipeline, clean, capture, explanations=explanations)
+    @cached_property
+    def opened(self) -> Telemetry | None:
+        """What sends it; nothing where nobody asks for it."""
+        return self._open() if self._enabled else None
+
+    async def close(self) -> None:
+        """Send what is left, for a bounded time."""
+        telemetry = self.__dict__.get("opened")
+        if telemetry is not None:
+            await blocking.run(lambda: telemetry.pipeline.close(self._flush_seconds))
+
+    def _open(self) -> Telemetry:
+        with needs_extra("otel", "telemetry", InvalidInput):
+            from .export import Pipeline, UnusableTelemetry
+            from .recording import Telemetry
+        capture = capture_asked_for()
+        if capture.problem:
+            log.warning("%s", capture.problem)
+        redact = Redaction.of(self._secrets, shortest=SHORTEST_IN_ANSWERS)
+        try:
+            endpoint = resolve(self._endpoint, "telemetry.endpoint") if self._endpoint else None
+            pipeline = Pipeline(endpoint)
+        except (UnusableTelemetry, UnsetVariable) as error:
+            raise InvalidInput(f"telemetry cannot be sent: {error}") from None
+        return Telemetry(pipeline, Cleaner(redact), capture, explanations=self._explanations)
