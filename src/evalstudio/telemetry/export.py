@@ -152,7 +152,7 @@ class Pipeline:
         if not self._complained:
             self._complained = True
             reason = excerpt(message, 300)
-            log.warning("Telemetry is not sent to %s; the evaluation goes on: %s", self.place, reason)
+            log.warning("Not all telemetry reaches %s; the evaluation goes on: %s", self.place, reason)
 
     def samples(self, trace_id: int, name: str) -> bool:
         """Whether the sampler that OTEL_TRACES_SAMPLER names keeps a trace."""
@@ -246,4 +246,4 @@ def _place(exporters: Mapping[str, Any], endpoint: str | None) -> str:
     """Where it goes, as it may be shown."""
     known = [getattr(exporter, "_endpoint", None) for exporter in exporters.values()]
     address = next((one for one in known if isinstance(one, str)), endpoint or "its exporter")
-    return shown_address(address)
+    return shown_address(address, path=False)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+# A server that runs for months remembers only so many executions; telling of one twice does no harm.
+_MOST_TOLD = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionFacts:
     """An execution that is over."""
@@ -59,6 +63,8 @@ class Telemetry(Recorder):
         """The span of an execution, made once it is over: its runs may have been anybody's."""
         if (facts.id, facts.ended_ns) in self._told:
             return
+        if len(self._told) > _MOST_TOLD:
+            self._told.clear()
         self._told.add((facts.id, facts.ended_ns))
         ids = execution_ids(facts.id)
         if not self.pipeline.samples(ids.trace_id, names.EXECUTION_SPAN):
