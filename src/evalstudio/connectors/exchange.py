@@ -34,6 +34,7 @@ from ..base.json_text import json_text
 from ..base.paths import fields_of
 from ..base.retry import retry_after
 from ..base.text import excerpt
+from ..telemetry import agent_headers, traceparent
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
 from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
@@ -145,6 +146,7 @@ async def open_exchange(
             if connection.sent_at is None and isinstance(response, BoundedResponse):
                 connection.sent_at = response.sent_at
             _keep_cookies(connection, response)
+            agent_headers(response.headers)
             answered = response.ok and response.status < 300
             if not answered:
                 raise await _refusal(response, connection, place)
@@ -158,8 +160,11 @@ def _headers(ctx: ConnectorContext[Any], request: str, accept: str | None) -> Ma
     headers = dict(connection.headers)
     if accept is not None and not connection.own_accept:
         headers["Accept"] = accept
-    if not any(name.lower() == "idempotency-key" for name in headers):
+    names = {name.lower() for name in headers}
+    if "idempotency-key" not in names:
         headers["Idempotency-Key"] = ctx.request_key(request)
+    if "traceparent" not in names and (parent := traceparent()) is not None:
+        headers["traceparent"] = parent
     return headers
 
 

@@ -27,6 +27,7 @@ from ..base.references import UnsetVariable, resolve, values_of
 from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
+from ..telemetry import agent_call
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
@@ -95,6 +96,12 @@ class AgentSession:
 
     async def invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         """Carry the conversation to the agent and bring back what it adds."""
+        with agent_call(self.definition.type, self._place, new_messages) as span:
+            reply = await self._invoke(messages, new_messages)
+            span.answered(reply)
+            return reply
+
+    async def _invoke(self, messages: Sequence[Message], new_messages: Sequence[Message]) -> AgentReply:
         ctx = self._context(messages, new_messages)
         returned, taken = await self._attempt(self.definition.function, ctx)
         try:

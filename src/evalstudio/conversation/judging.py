@@ -15,6 +15,7 @@ from ..evaluators.contract import Fault, TurnFacts
 from ..evaluators.results import EndedBy, Finding, Turn, Verdict, with_later
 from ..evaluators.running import run_turn
 from ..messages import Message, TokensUsage, text_of
+from ..telemetry import begin_turn, end_turn, found_at_the_end
 from .preparation import PreparedScenario, Services
 from .results import RunResult
 
@@ -44,10 +45,12 @@ class ConversationJudge:
         """Evaluate a turn whose messages are in, and decide whether the conversation goes on."""
         entries, earlier = self.prepared.entries, self.findings
         self.turns.append(turn)
+        begin_turn(turn.number)
         facts = self._facts(turn, is_final=conditions.blocked_by is not None)
         turn.results = await run_turn(due(entries, earlier), facts)
         self.unsure = set() if facts.is_final else facts.final_readers
         mark_pending(turn.results)
+        end_turn(turn.results, turn.metadata)
         stop = self.prepared.stop_on_failure
         return decide(entries, self.findings, conditions, stop_on_failure=stop)
 
@@ -63,6 +66,7 @@ class ConversationJudge:
         if fault is None and final:
             results = await run_turn(final, facts, models_after_failure=True)
             mark_pending(results)
+            found_at_the_end(results)
             self.superseded = [finding for finding in last.results if finding.name in self.unsure]
             last.results = with_later(last.results, results)
         verdict = conclude(entries, self.findings, facts.criteria)

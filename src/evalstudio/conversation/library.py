@@ -24,10 +24,13 @@ from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
 from ..llm.settings import LlmSettings, known_secrets
 from ..plugins import PluginRegistry, create_registry
+from ..telemetry import RunFacts
+from ..telemetry.opening import TelemetrySource
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
 from .preparation import Services, check_case_values, prepare
 from .results import RunResult
+from .tracing import traced
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,7 +86,10 @@ async def run_scenario(
             secrets=secrets_of(model),
         )
         services = Services(model, embedder or embedder_of(model))
-        return await finished(converse(prepared, session, services))
+        source = TelemetrySource(secrets=secrets_of(model))
+        stack.push_async_callback(source.close)
+        facts = RunFacts(run.id, None, None, scenario.name, run.case or None, connector=definition.type)
+        return await traced(source.opened, facts, finished(converse(prepared, session, services)))
 
 
 def parameters_of(function: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:

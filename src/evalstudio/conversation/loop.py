@@ -17,6 +17,7 @@ from ..evaluators.aggregate import Decision, StopConditions
 from ..evaluators.contract import Fault
 from ..evaluators.results import Attempt, EndedBy, Turn
 from ..messages import Message
+from ..telemetry import begin_turn
 from .judging import ConversationJudge, replies_with_text
 from .preparation import PreparedScenario, Services
 from .results import RunResult
@@ -112,6 +113,7 @@ class _Conversation:
 
     async def ask(self, agent: Agent, number: int, user_message: Message | None) -> Turn:
         """Have the agent answer what it has not seen yet."""
+        begin_turn(number)
         reply = await agent.invoke(self.messages, self.messages[self.seen :])
         self.thread_id = reply.thread_id or self.thread_id
         self.messages.extend(reply.messages)

@@ -13,7 +13,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, cast
@@ -24,6 +24,7 @@ from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from ..base.copies import own_copy
 from ..base.killable import NotSendable
 from ..base.traces import described, is_ours, trace_of
+from ..telemetry import evaluator
 from .apart import call_apart, may_take_long, run_apart
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
@@ -46,7 +47,9 @@ async def run_entries(
     waiting: list[tuple[int, Entry]] = []
     for entry in entries:
         if entry.inline and not may_take_long(entry, facts):
-            results.append(_run_inline(entry, facts))
+            with evaluator(entry.definition.type, entry.key) as span:
+                results.append(_run_inline(entry, facts))
+                span.found(results[-1])
         else:
             waiting.append((len(results), entry))
             results.append([])
@@ -130,10 +133,11 @@ def _run_inline(
 async def _run_limited(entry: Entry, facts: TurnFacts, limit: asyncio.Semaphore | None) -> list[Finding]:
     if stored := facts.stored_findings.get((entry.key, facts.turn)):
         return [replace(finding) for finding in stored]
-    if limit is None:
-        return await _run_apart(entry, facts)
-    async with limit:
-        return await _run_apart(entry, facts)
+    async with limit or nullcontext():
+        with evaluator(entry.definition.type, entry.key) as span:
+            findings = await _run_apart(entry, facts)
+            span.found(findings)
+            return findings
 
 
 async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:

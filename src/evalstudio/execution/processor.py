@@ -15,6 +15,7 @@ from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding, e
 from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
 from .budgets import BudgetKeeper
 from .run_worker import AttemptInterrupted, RunWorker, system_error
+from .tracing import trace_execution
 from .workers import has_died, new_worker_id
 from .workspace import Workspace
 
@@ -48,6 +49,7 @@ class Processor:
     ) -> None:
         self.worker_id = new_worker_id()
         self._store = workspace.store
+        self._telemetry = workspace.telemetry
         self._budgets = BudgetKeeper(workspace.store)
         self._run_worker = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
@@ -134,6 +136,7 @@ class Processor:
         lease = claimed.lease
         try:
             await self._finish(lease, await self._conduct(claimed))
+            await trace_execution(self._telemetry, self._store, claimed.run.execution_id)
         except LeaseLost as error:
             log.info("%s", error)
         except (StorageUnavailable, DatabaseReplaced) as error:
@@ -244,6 +247,7 @@ async def work_off(
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
     done = await store.execution(execution.id)
+    await trace_execution(workspace.telemetry, store, execution.id)
     if follow is not None:
         follow(done)
     return done

@@ -27,6 +27,7 @@ from ..storage.errors import NotFound
 from .environment import environment_data
 from .reviewing import scenario_snapshot, with_conversation
 from .run_worker import ending_of, model_usage
+from .tracing import traced_rescoring
 from .workspace import Workspace
 
 _BROKE_OFF: tuple[Fault, ...] = ("agent", "simulator", "system")
@@ -113,7 +114,7 @@ async def _judge(
 ) -> RunResult:
     verdict = run.result
     fault = verdict.fault if verdict is not None and verdict.fault in _BROKE_OFF else None
-    return await judge_conversation(
+    judging = judge_conversation(
         again.prepared,
         answered_turns(run),
         workspace.services(),
@@ -123,6 +124,7 @@ async def _judge(
         thread_id=run.thread_id,
         stored=stored,
     )
+    return await traced_rescoring(workspace.telemetry, run, judging)
 
 
 @dataclass(frozen=True, slots=True)

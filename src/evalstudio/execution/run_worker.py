@@ -25,6 +25,7 @@ from ..evaluators.results import Finding, Turn, Verdict
 from ..llm.usage import RoleUsage, counting_usage
 from ..project.secrets import check_recipient
 from ..storage.contract import ClaimedRun, RunEnding
+from .tracing import traced_run
 from .workspace import Workspace
 
 _MOST_PREPARED = 512
@@ -45,6 +46,10 @@ class RunWorker:
         self._connectors: dict[int, tuple[ClaimedRun, ConnectorDefinition, ConnectorSettings[Any]]] = {}
 
     async def execute(self, claimed: ClaimedRun) -> RunEnding:
+        """Conduct the conversation of a run, traced where the project asks for it."""
+        return await traced_run(self._workspace.telemetry, claimed, self._execute)
+
+    async def _execute(self, claimed: ClaimedRun) -> RunEnding:
         """Conduct the conversation of a run and store its turns; the caller stores how it ended."""
         try:
             prepared, persona = self._prepare(claimed)

@@ -23,11 +23,13 @@ from ..project.entities import Connector
 from ..project.secrets import SecretBox
 from ..project.validation import check_connector
 from ..storage.opening import open_store
+from ..telemetry.opening import TelemetrySource
 
 if TYPE_CHECKING:
     from ..connectors.http_pool import HttpPool
     from ..llm.client import Llm
     from ..storage.store import SqlStore
+    from ..telemetry.recording import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Workspace:
     variables: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
     """What nobody may read in an answer, whoever is asked: keys of models, secrets of the environment."""
+    telemetry_source: TelemetrySource | None = None
 
     @property
     def registry(self) -> PluginRegistry:
@@ -110,6 +113,11 @@ class Workspace:
     @property
     def http(self) -> HttpPool:
         return self.pool.open()
+
+    @property
+    def telemetry(self) -> Telemetry | None:
+        """What tells of runs, where that is asked for; opened with the first question for it."""
+        return self.telemetry_source.opened if self.telemetry_source is not None else None
 
     @property
     def has_model(self) -> bool:
@@ -186,7 +194,9 @@ async def open_workspace(
         box = SecretBox(folder / "data" / "secret.key")
         variables = shared_variables(path) if path else frozenset[str]()
         secrets = environment_secrets() | _model_keys(config)
-        yield Workspace(config, folder, plugins, store, llm, pool, box, cassette, variables, secrets)
+        source = TelemetrySource(**config.telemetry.model_dump(), secrets=secrets)
+        stack.push_async_callback(source.close)
+        yield Workspace(config, folder, plugins, store, llm, pool, box, cassette, variables, secrets, source)
 
 
 def _model_keys(config: ProjectConfig) -> frozenset[str]:

@@ -20,6 +20,7 @@ from ..cassettes import Cassette
 from ..evaluators.contract import Answer
 from ..evaluators.model_replies import unread_parts
 from ..messages import Message
+from ..telemetry import model_call
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
@@ -199,7 +200,8 @@ class Llm:
         vectors: list[list[float]] = []
         for batch in batches(texts):
             attempt = partial(connection.embed, target, batch)
-            part, usage = await self._with_retries(attempt, connection, target, "embedding")
+            asking = self._with_retries(attempt, connection, target, "embedding")
+            part, usage = await model_call(asking, "embedding", target.provider, target.model)
             self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
             vectors += read_vectors(part, batch, target.place)
         return vectors
@@ -248,7 +250,8 @@ class Llm:
         role: Role,
     ) -> Reply:
         attempt = partial(connection.ask, target, messages, schema, structured, role)
-        reply = await self._with_retries(attempt, connection, target, role)
+        asking = self._with_retries(attempt, connection, target, role)
+        reply = await model_call(asking, role, target.provider, target.model, messages)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._tallies[role].add(reply.usage, cost)
         count_usage(role, reply.usage, cost)

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from ..base.files import read_mapping
 from ..base.paths import texts_in
@@ -16,6 +16,7 @@ from ..base.trust import check_trusted
 from ..configs import StrictConfig
 from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
+from ..telemetry.opening import FLUSH_SECONDS
 from .production import ProductionSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
@@ -57,6 +58,30 @@ class StorageSettings(StrictConfig):
         if self.type == "sqlite" and self.connection_string is not None:
             raise ValueError("connectionString is for postgres; sqlite takes a path")
         return self
+
+
+class TelemetrySettings(StrictConfig):
+    """Whether runs are told of as OpenTelemetry's spans, events and metrics, and where to."""
+
+    enabled: bool = Field(default=False, strict=True, description="Nothing is sent unless this is true")
+    endpoint: Text | None = Field(
+        default=None,
+        description="Address of an OTLP receiver, below which /v1/traces and the like are; "
+        "OTEL_EXPORTER_OTLP_ENDPOINT goes before it",
+    )
+    explanations: bool = Field(
+        default=True, strict=True, description="Whether events carry the reasons of evaluators"
+    )
+    flush_seconds: float = Field(
+        default=FLUSH_SECONDS, ge=0, le=60, description="Longest wait at the end for what is left to be sent"
+    )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://", "${")):
+            raise ValueError("it must be an address such as http://127.0.0.1:4318")
+        return value
 
 
 class Defaults(StrictConfig):
@@ -102,6 +127,7 @@ class ProjectConfig(StrictConfig):
     )
     defaults: Defaults = Defaults()
     production: ProductionSettings = ProductionSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @property
     def all_plugins(self) -> list[str]:

@@ -70,6 +70,8 @@ async def open_studio(
     """The project behind a server. In token mode agents must have public addresses."""
     check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
     async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
+        # What cannot be set up is said at the start, not by the first run.
+        _ = workspace.telemetry
         processing = ProcessorTask(workspace, enabled=processor)
         delivery = AlarmDeliveryTask(workspace)
         studio = Studio(workspace, policy, EventHub(workspace.store), processing, delivery)

@@ -1,0 +1,98 @@
+"""Runs and executions as telemetry sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from time import time_ns
+from typing import TYPE_CHECKING
+
+from ..conversation.results import RunResult
+from ..conversation.tracing import traced
+from ..project.entities import Execution, Run, RunSummary
+from ..storage.contract import ClaimedRun, Records, RunEnding
+from ..storage.errors import StorageError
+from ..telemetry import RunFacts
+
+if TYPE_CHECKING:
+    from ..telemetry.recording import Telemetry
+
+
+async def traced_run(
+    telemetry: Telemetry | None, claimed: ClaimedRun, execute: Callable[[ClaimedRun], Awaitable[RunEnding]]
+) -> RunEnding:
+    """What executing a run comes to, told as a span where telemetry is asked for."""
+    if telemetry is None:
+        return await execute(claimed)
+    with telemetry.run(_facts(claimed.run, attempt=claimed.lease.attempt)) as trace:
+        ending = await execute(claimed)
+        verdict = ending.verdict
+        trace.ended(
+            verdict.outcome,
+            fault=verdict.fault,
+            score=verdict.score,
+            thread_id=ending.thread_id,
+            error=ending.error,
+        )
+        return ending
+
+
+async def traced_rescoring(telemetry: Telemetry | None, run: Run, judging: Awaitable[RunResult]) -> RunResult:
+    """What judging a stored run again comes to; its results are about the spans of then."""
+    return await traced(telemetry, _facts(run, attempt=run.attempt, rescored=True), judging)
+
+
+async def trace_execution(telemetry: Telemetry | None, records: Records, execution_id: str) -> None:
+    """Tell of an execution once it is over."""
+    if telemetry is None:
+        return
+    try:
+        execution = await records.execution(execution_id)
+    except StorageError:
+        return
+    if execution.status in ("completed", "cancelled"):
+        from ..telemetry.recording import ExecutionFacts
+
+        telemetry.execution_ended(
+            ExecutionFacts(
+                id=execution.id,
+                status=execution.status,
+                started_ns=_nanoseconds(execution.started_at or execution.created_at),
+                ended_ns=_nanoseconds(execution.completed_at),
+                eval_id=execution.eval_id,
+                eval_name=execution.eval_name,
+                trigger=execution.trigger,
+                runs=_counts(execution),
+            )
+        )
+
+
+def _facts(run: RunSummary, *, attempt: int, rescored: bool = False) -> RunFacts:
+    return RunFacts(
+        run_id=run.id,
+        execution_id=run.execution_id or None,
+        eval_id=run.eval_id,
+        scenario=run.scenario_name,
+        case=run.case_name,
+        persona=run.persona_name,
+        connector=run.connector_name,
+        repetition=run.repetition,
+        attempt=attempt,
+        rescored=rescored,
+    )
+
+
+def _counts(execution: Execution) -> dict[str, int]:
+    counts = execution.counts
+    return {
+        "total": counts.total,
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "errored": counts.errored,
+        "unasserted": counts.unasserted,
+        "cancelled": counts.cancelled,
+    }
+
+
+def _nanoseconds(moment: datetime | None) -> int:
+    return time_ns() if moment is None else int(moment.timestamp() * 1e6) * 1_000
