@@ -199,7 +199,8 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
-    from ..reporting.recorded import mean_of
+    from ..reporting.recorded import mean_of, spending_of_records
+    from ..reporting.spending import spending_lines
 
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
@@ -215,6 +216,8 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     say(f"{summary.records:,} records: {overall} ({counts})")
     if summary.overall.count:
         say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
+    for line in spending_lines(spending_of_records(summary), "records"):
+        say(line)
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:

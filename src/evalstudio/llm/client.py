@@ -19,7 +19,7 @@ from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
 from ..evaluators.model_replies import unread_parts
-from ..messages import Message
+from ..messages import Message, TokensUsage
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
@@ -200,7 +200,7 @@ class Llm:
         for batch in batches(texts):
             attempt = partial(connection.embed, target, batch)
             part, usage = await self._with_retries(attempt, connection, target, "embedding")
-            self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
+            self._count("embedding", usage, cost_of(target.provider, target.model, usage))
             vectors += read_vectors(part, batch, target.place)
         return vectors
 
@@ -250,9 +250,12 @@ class Llm:
         attempt = partial(connection.ask, target, messages, schema, structured, role)
         reply = await self._with_retries(attempt, connection, target, role)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
-        self._tallies[role].add(reply.usage, cost)
-        count_usage(role, reply.usage, cost)
+        self._count(role, reply.usage, cost)
         return reply
+
+    def _count(self, role: Role, usage: TokensUsage, cost: float | None) -> None:
+        self._tallies[role].add(usage, cost)
+        count_usage(role, usage, cost)
 
     async def _with_retries(
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role

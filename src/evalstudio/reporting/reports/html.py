@@ -11,7 +11,7 @@ from typing import IO
 
 from ...base.text import cut
 from ..requirements import number
-from ..spending import RoleSpending
+from ..spending import cost_text, tokens_text
 from .charts import latency_chart, outcomes_chart, rates_chart
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
@@ -137,16 +137,11 @@ def _numbers(head: ReportHead) -> Iterator[str]:
         yield _table(("Measure", "Mean", "95% interval", "n"), rows)
     if head.usage:
         yield "<h2>Tokens and cost</h2>"
-        yield _table(("Role", "Tokens", "Cost", "Runs"), map(_usage, head.usage))
+        rows = ((one.role, tokens_text(one, head.noun), cost_text(one, head.noun)) for one in head.usage)
+        yield _table(("Role", "Tokens", "Cost"), rows)
     if head.facts:
         facts = ((_text(name, 100), _text(value, 500)) for name, value in head.facts)
         yield f"<h2>About</h2>{_table(('', ''), facts)}"
-
-
-def _usage(one: RoleSpending) -> tuple[str, ...]:
-    tokens = "unknown" if one.tokens is None else f"{one.tokens:,} (of {one.runs_with_tokens:,} runs)"
-    cost = "unknown" if one.cost is None else f"${one.cost:,.4f} (of {one.runs_with_cost:,} runs)"
-    return one.role, tokens, cost, f"{one.runs:,}"
 
 
 def _bad_run(run: ReportRun, transcript: Transcript | None) -> str:

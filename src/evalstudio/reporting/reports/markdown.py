@@ -117,7 +117,7 @@ def _numbers(head: ReportHead) -> Iterator[str]:
             yield f"| {escaped(one.name)} | {mean} | {ends} | {one.runs:,} |"
         yield ""
     for role in head.usage:
-        yield f"- {escaped(spending_text(role))}"
+        yield f"- {escaped(spending_text(role, head.noun))}"
     for name, value in head.facts:
         yield f"- {escaped(name)}: {escaped(cut(value, 200))}"
     if head.rate.estimate is not None:
