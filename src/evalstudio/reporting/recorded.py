@@ -103,6 +103,7 @@ class RecordedEvidence:
             return ScopedRuns()
         outcomes = self.summary.outcomes
         return ScopedRuns(
+            runs=self.summary.records + self.summary.bad,
             passed=outcomes["pass"],
             failed=outcomes["fail"],
             # A record that could not be read is one that was not scored.

@@ -95,7 +95,7 @@ class HeadBuilder:
                 failed=one.failed,
                 errored=one.errored,
                 unasserted=one.unasserted,
-                left=one.runs - one.scored - one.errored - one.unasserted,
+                left=one.left,
                 reason=self.reasons.get(key, ""),
             )
             for key, one in self.evidence.subjects.items()
