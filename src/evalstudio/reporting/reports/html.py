@@ -49,6 +49,7 @@ class HtmlWriter:
     """Writes the numbers, then each bad run as it comes, then the table of subjects."""
 
     transcripts = MOST_TRANSCRIPTS
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -69,8 +70,9 @@ class HtmlWriter:
             self._output.write(_bad_run(run, transcript) + "\n")
 
     def end(self) -> None:
-        if self._bad > MOST_TRANSCRIPTS:
-            more = f"and {self._bad - MOST_TRANSCRIPTS:,} more that did not pass; the other formats list all"
+        left = self._head.counts.failed + self._head.counts.errored - MOST_TRANSCRIPTS
+        if left > 0:
+            more = f"and {left:,} more that did not pass; the other formats list all"
             self._output.write(f'<p class="dim">{more}</p>\n')
         for part in (*_subjects(self._head), *_numbers(self._head)):
             self._output.write(part + "\n")

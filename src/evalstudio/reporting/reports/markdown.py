@@ -28,6 +28,7 @@ class MarkdownWriter:
     """All is in the head: single runs are not listed."""
 
     transcripts = 0
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -70,16 +71,17 @@ def _lines(head: ReportHead) -> Iterator[str]:
     yield f"{counts_text(head.counts, head.noun)}. Pass rate {rate_text(head)}."
     for note in head.notes:
         yield f"\n**{escaped(note)}**"
-    yield from _requirements(head)
     bad = sorted((one for one in head.subjects if one.word != "pass"), key=lambda one: one.rank)
     regressed = set(head.regressed)
     dropped = [one for one in bad if one.label in regressed]
     rest = [one for one in bad if one.label not in regressed]
     yield from _listed("Regressed", dropped, _MOST_SUBJECTS)
+    yield from _requirements(head)
     yield from _listed("Failed", [one for one in rest if one.word == "fail"], _MOST_SUBJECTS)
     yield from _listed("Errored", [one for one in rest if one.word == "error"], _MOST_SUBJECTS)
     yield from _listed("Flaky", [one for one in rest if one.word == "flaky"], _MOST_FLAKY)
     yield from _listed("Not run", [one for one in rest if one.word == "not run"], _MOST_FLAKY)
+    yield from _listed("Unasserted", [one for one in rest if one.word == "unasserted"], _MOST_FLAKY)
     yield from _numbers(head)
 
 

@@ -16,6 +16,7 @@ class TextWriter:
     """All is in the head: single runs are not listed."""
 
     transcripts = 0
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
