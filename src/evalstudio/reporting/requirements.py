@@ -263,7 +263,8 @@ def _compared(regression: Regression, alpha: float) -> str:
     difference = comparison.difference
     ends = f"{percent(1 - alpha)} interval {points(difference.low)} to {points(difference.high)}"
     seen = comparison.detectable
-    smallest = "no drop could have been shown" if seen is None else f"a drop of {points(seen)} would show"
+    drop = "" if seen is None else f"a drop of {seen * 100:.1f} points would show"
+    smallest = drop or "no drop could have been shown"
     return (
         f"{points(difference.estimate or 0.0)} against {regression.baseline} over {comparison.subjects:,} "
         f"subjects ({ends}, p for worse {comparison.p_worse:.2g}; with so many subjects {smallest})"

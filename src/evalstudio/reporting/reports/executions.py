@@ -116,7 +116,7 @@ def notes_of(execution: Execution) -> list[str]:
     partial = getattr(execution, "partial", None)
     left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
     if left:
-        return [f"{left:,} runs were cancelled or not run"]
+        return ["1 run was cancelled or not run" if left == 1 else f"{left:,} runs were cancelled or not run"]
     return [f"Not the whole eval: {partial}"] if partial else []
 
 

@@ -9,7 +9,7 @@ from typing import IO
 
 from ...base.text import cut, excerpt, percent
 from ..requirements import number
-from ..spending import spending_text
+from ..spending import spending_lines
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
 
@@ -91,7 +91,7 @@ def _requirements(head: ReportHead) -> Iterator[str]:
     yield "\n| | Requirement | Evidence |"
     yield "|---|---|---|"
     for one in sorted(head.requirements, key=lambda one: ("missed", "undecided", "met").index(one.standing)):
-        symbol = f"{_SYMBOLS[one.standing]} {one.standing}"
+        symbol = f"{_SYMBOLS[one.standing]}&nbsp;{one.standing}"
         yield f"| {symbol} | {escaped(one.requirement)} | {escaped(one.evidence, 500)} |"
 
 
@@ -112,14 +112,14 @@ def _numbers(head: ReportHead) -> Iterator[str]:
     yield "\n<details><summary>Numbers</summary>\n"
     if head.measures:
         yield "| Measure | Mean | 95% interval | n |"
-        yield "|---|---|---|---|"
+        yield "|---|--:|--:|--:|"
         for one in head.measures[:50]:
             mean = "-" if one.mean.estimate is None else number(one.mean.estimate)
             ends = f"{number(one.mean.low)} to {number(one.mean.high)}"
             yield f"| {escaped(one.name)} | {mean} | {ends} | {one.runs:,} |"
         yield ""
-    for role in head.usage:
-        yield f"- {escaped(spending_text(role, head.noun))}"
+    for line in spending_lines(head.usage, head.noun):
+        yield f"- {escaped(line)}"
     for name, value in head.facts:
         yield f"- {escaped(name)}: {escaped(cut(value, 200))}"
     if head.rate.estimate is not None:
