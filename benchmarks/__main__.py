@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import comparing, conversations, executions, scoring, server, startup, turns
+from . import comparing, conversations, executions, reports, scoring, server, startup, turns
 from .measuring import BenchmarkLine
 
 BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
@@ -18,6 +18,7 @@ BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
     "conversations": conversations.measure,
     "executions": executions.measure,
     "comparing": comparing.measure,
+    "reports": reports.measure,
     "server": server.measure,
 }
 

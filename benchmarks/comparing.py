@@ -61,10 +61,12 @@ def measure() -> list[BenchmarkLine]:
 async def fill(folder: Path, runs: int, repetitions: int = REPETITIONS) -> tuple[str, str]:
     """Two executions of so many finished runs, whose outputs are as large as those of three evaluators."""
     async with await open_store(StorageSettings(), folder) as store:
-        return await _execution(store, runs, repetitions, 1), await _execution(store, runs, repetitions, 2)
+        return await finished_execution(store, runs, repetitions, 1), await finished_execution(
+            store, runs, repetitions, 2
+        )
 
 
-async def _execution(store: SqlStore, number: int, repetitions: int, seed: int) -> str:
+async def finished_execution(store: SqlStore, number: int, repetitions: int, seed: int) -> str:
     new = [_run(place, repetitions) for place in range(number)]
     execution = await store.enqueue(Execution(eval_id="e", eval_name="all"), new)
     random = Random(seed)
@@ -72,8 +74,8 @@ async def _execution(store: SqlStore, number: int, repetitions: int, seed: int) 
     def finish(unit: Transaction) -> None:
         outputs = [_output(run.id, random) for run in new]
         unit.connection.execute(insert(schema.outputs), outputs)
-        for outcome, share in (("pass", 0), ("fail", 1)):
-            ids = [run.id for run, one in zip(new, outputs, strict=True) if one["result"]["fail"] == share]
+        for outcome in ("pass", "fail"):
+            ids = [one["run_id"] for one in outputs if one["result"]["outcome"] == outcome]
             for start in range(0, len(ids), 5000):
                 which = schema.runs.c.id.in_(ids[start : start + 5000])
                 ended = {
@@ -128,8 +130,8 @@ def _output(run_id: str, random: Random) -> dict[str, Any]:
         "metrics": {"latency": 20.0},
         "evaluatorResults": findings,
     }
-    fail = int(not all(one["success"] for one in findings))
-    return {"run_id": run_id, "attempt": 1, "result": {"fail": fail}, "output": output}
+    outcome = "pass" if all(one["success"] for one in findings) else "fail"
+    return {"run_id": run_id, "attempt": 1, "result": {"outcome": outcome}, "output": output}
 
 
 async def compared(folder: Path, base: str, candidate: str) -> None:

@@ -115,7 +115,11 @@ def test_a_lower_rate_over_many_subjects_is_a_regression() -> None:
 
 def test_a_small_drop_is_none_where_a_larger_one_was_asked_for() -> None:
     subjects = [(f"s{number}", "p", "f" if number < 9 else "p") for number in range(30)]
-    assert compared(*subjects, min_effect=0.4).decision != "regressed"
+    assert compared(*subjects, min_effect=0.2).decision == "regressed"
+    assert compared(*subjects, min_effect=0.4).decision == "none"
+    few = [(f"s{number}", "p", "f" if number < 2 else "p") for number in range(30)]
+    assert compared(*few).decision == "undecided"
+    assert compared(*few, min_effect=0.1).decision == "none"
 
 
 def test_all_that_moved_got_worse_but_too_little_ran_to_tell() -> None:

@@ -36,9 +36,11 @@ class Source:
     given: list[ReportRun]
     head: ReportHead
     asked: list[str] = field(default_factory=list[str])
+    read: int = 0
 
     async def runs(self) -> AsyncIterator[ReportRun]:
         for run in self.given:
+            self.read += 1
             yield run
 
     async def transcript(self, run: ReportRun) -> Transcript:
@@ -196,6 +198,35 @@ def test_markdown_of_others_is_neither_markup_nor_mention() -> None:
     assert escaped("<b>@team</b> [x](http://y) #3 `a|b`\n# c") == (
         "&lt;b&gt;@\u200bteam&lt;/b&gt; \\[x\\](http://\u200by) #\u200b3 \\`a\\|b\\` #\u200b c"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "failures", "read"),
+    [
+        ("md", 150, 0),
+        ("terminal", 150, 0),
+        ("html", 150, 101),
+        ("html", 0, 0),
+        ("html", 3, 4),
+        ("csv", 0, 301),
+    ],
+)
+def test_runs_are_read_as_far_as_a_report_shows_them(kind: Format, failures: int, read: int) -> None:
+    failed = [made(number, "fail") for number in range(failures)]
+    report = source([made(0, "pass"), *failed, *(made(number, "pass") for number in range(300))])
+    written(kind, report)
+    assert report.read == read
+
+
+def test_markdown_names_what_regressed_before_the_requirements_and_what_asserted_nothing() -> None:
+    missed = RequirementResult(
+        requirement="noRegression=main", standing="missed", evidence="worse", regressed=["refund · agent"]
+    )
+    report = source([made(1, "fail")], requirements=[missed])
+    report.head.subjects.append(SubjectLine("quiet · agent", "quiet", unasserted=1))
+    text = written("md", report)
+    assert text.index("**Regressed** (1)") < text.index("| noRegression=main |")
+    assert "**Unasserted** (1)\n\n- **quiet · agent**" in text
 
 
 def test_html_shows_what_was_said_in_the_first_failures_only() -> None:

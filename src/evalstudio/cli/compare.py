@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.text import percent
+from .exit_codes import code_of
 from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_table, say
 from .project import Project, project_at, run_async
 
 if TYPE_CHECKING:
     from ..execution.comparing import ComparisonRequest
-    from ..reporting.comparison import ComparedSide, ComparedSubject, ComparisonResult, MeasureDelta, SideRuns
+    from ..reporting.comparison import (
+        ComparedSide,
+        ComparedSubject,
+        ComparisonResult,
+        Decision,
+        MeasureDelta,
+        SideRuns,
+    )
+    from ..reporting.requirements import Standing
 
-_EXIT = {"none": 0, "regressed": 1, "undecided": 3}
+_STANDINGS: dict[Decision, Standing] = {"none": "met", "regressed": "missed", "undecided": "undecided"}
 _MOST_ROWS = 40
 _MOST_MEASURES = 20
 
@@ -64,7 +73,7 @@ def compare(
         print_json(result.model_dump(mode="json", by_alias=True))
     else:
         print_comparison(result)
-    raise typer.Exit(_EXIT[result.decision])
+    raise typer.Exit(code_of(_STANDINGS[result.decision]))
 
 
 async def _compared(project: Project, request: ComparisonRequest, eval_name: str | None) -> ComparisonResult:

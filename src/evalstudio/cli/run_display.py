@@ -282,7 +282,7 @@ def milliseconds(value: float) -> str:
 
 
 def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
-    from ..reporting.spending import spending_text
+    from ..reporting.spending import spending_lines
 
     counts = summary.counts
     faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.errors_by_fault.items()))
@@ -303,9 +303,8 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
     if summary.slowest and counts.total > 1:
         slow = (f"{one.subject.label} {milliseconds(one.latency_ms)}" for one in summary.slowest)
         typer.echo(printable(f"slowest: {', '.join(slow)}"))
-    for role in summary.usage:
-        if role.role == "agent" or role.tokens != 0 or role.cost != 0:
-            typer.echo(spending_text(role))
+    for line in spending_lines(summary.usage):
+        typer.echo(line)
     if execution.partial:
         typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
     if execution.replayed:

@@ -16,67 +16,76 @@ from .output import fail, open_console, plain, print_json, print_table, say, war
 from .project import run_async
 
 if TYPE_CHECKING:
+    from ..project.requirements import Requirement
     from ..reporting.intervals import Interval
     from ..reporting.requirements import RequirementResult, Standing
     from ..scoring.job import ScoringJob
     from ..scoring.plan import ScoringPlan
     from ..scoring.summary import DatasetSummary
+    from .report_files import ReportTarget
 
 _MOST_SHOWN = 10
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
+DatasetArgument = Annotated[Path, typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records.")]
+PlanOption = Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write one result per line here.", show_default=False)
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Score at most this many records.")]
+SampleOption = Annotated[str, typer.Option(help="Share of the records to score: 5% or 0.05.")]
+SeedOption = Annotated[str, typer.Option(help="Another seed draws another sample.")]
+EvaluatorsOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Run only evaluators of this type, kind or cost (fast, embedding, llm)."),
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run left off.")]
+SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")]
+WorkersOption = Annotated[int, typer.Option(min=1, max=64, help="Processes to score with.")]
+FailUnderOption = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
+]
+GroupByOption = Annotated[
+    str | None, typer.Option(help="Summarise by agentId, sessionId or a field of the metadata.")
+]
+RetryErrorsOption = Annotated[
+    bool, typer.Option("--retry-errors", help="With --resume: score again what errored, and only that.")
+]
+PluginsOption = Annotated[
+    Path | None, typer.Option("--config", help="The project's config file, for its plugins.")
+]
+
+
 def score(
-    dataset: Annotated[Path, typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records.")],
-    plan: Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write one result per line here.", show_default=False),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Score at most this many records.")] = None,
-    sample: Annotated[str, typer.Option(help="Share of the records to score: 5% or 0.05.")] = "100%",
-    seed: Annotated[str, typer.Option(help="Another seed draws another sample.")] = "0",
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Run only evaluators of this type, kind or cost (fast, embedding, llm)."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run left off.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes to score with.")] = 1,
-    fail_under: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
-    ] = None,
+    dataset: DatasetArgument,
+    plan: PlanOption,
+    output: OutputOption = None,
+    limit: LimitOption = None,
+    sample: SampleOption = "100%",
+    seed: SeedOption = "0",
+    only: EvaluatorsOption = None,
+    resume: ResumeOption = False,
+    skip_bad: SkipBadOption = False,
+    workers: WorkersOption = 1,
+    fail_under: FailUnderOption = None,
     require: RequireOption = None,
-    group_by: Annotated[
-        str | None, typer.Option(help="Summarise by agentId, sessionId or a field of the metadata.")
-    ] = None,
-    retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="With --resume: score again what errored, and only that.")
-    ] = False,
+    group_by: GroupByOption = None,
+    retry_errors: RetryErrorsOption = False,
     report: ReportOption = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The project's config file, for its plugins.")
-    ] = None,
+    config: PluginsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
     from ..project.config import find_config
     from ..project.requirements import read_requirements
-    from ..reporting.recorded import RecordedEvidence
-    from ..reporting.reports.recorded import RecordedSource, recorded_head
-    from ..reporting.requirements import judge
-    from ..scoring.datasets import BadRecord, DatasetError
     from ..scoring.job import ScoringJob
-    from .report_files import in_github, report_targets, write_all
+    from .report_files import in_github, report_targets
 
     requirements = read_requirements(require or ())
     targets = report_targets(report or (), as_json=as_json)
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
-    if retry_errors and not resume:
-        raise fail("--retry-errors goes with --resume: it scores again what errored in that file")
-    if resume and output is None:
-        raise fail("--resume needs --output: that file says where to go on")
     job = ScoringJob(
         dataset=dataset,
         plan_path=plan,
@@ -92,30 +101,60 @@ def score(
         group_by=group_by,
         retry_errors=retry_errors,
     )
+    summary, used = _scored(job, quiet=as_json)
+    standing = _conclude(job, summary, used, requirements, fail_under, [*targets, *in_github()], as_json)
+    if code := code_of(standing):
+        raise typer.Exit(code)
+
+
+def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+    """Score the dataset; what ends it early is told with how to go on."""
+    from ..scoring.datasets import BadRecord, DatasetError
+
+    if job.retry_errors and not job.resume:
+        raise fail("--retry-errors goes with --resume: it scores again what errored in that file")
+    if job.resume and job.output is None:
+        raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
-            summary, used = _run(job, quiet=as_json)
+            return _run(job, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
         raise fail(str(error)) from None
     except OSError as error:
-        raise fail(f"{error.filename or output}: {error.strerror}. {_whole(output)}") from None
+        raise fail(f"{error.filename or job.output}: {error.strerror}. {_whole(job.output)}") from None
     except KeyboardInterrupt:
         end_process_on_signals()
-        warn(f"Stopped. {_whole(output)}")
+        warn(f"Stopped. {_whole(job.output)}")
         raise typer.Exit(STOPPED) from None
+
+
+def _conclude(
+    job: ScoringJob,
+    summary: DatasetSummary,
+    plan: ScoringPlan,
+    requirements: Sequence[Requirement],
+    fail_under: float | None,
+    targets: Sequence[ReportTarget],
+    as_json: bool,
+) -> Standing:
+    """Hold the results against what is required, print them and write their reports."""
+    from ..reporting.recorded import RecordedEvidence
+    from ..reporting.reports.recorded import RecordedSource, recorded_head
+    from ..reporting.requirements import judge
+    from .report_files import write_all
+
     if summary.bad == summary.read:
-        _print(summary, used, [], as_json=as_json)
-        raise fail(f"{dataset}: not one of its {summary.bad:,} records could be read")
-    results = judge(requirements, RecordedEvidence(summary, output))
-    _print(summary, used, results, as_json=as_json)
-    standing = _standing(summary, used, fail_under, results)
-    if output is not None:
-        source = RecordedSource(output, recorded_head(output, summary, results, standing))
-        run_async(write_all(source, [*targets, *in_github()]))
-    if code := code_of(standing):
-        raise typer.Exit(code)
+        _print(summary, plan, [], as_json=as_json)
+        raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
+    results = judge(requirements, RecordedEvidence(summary, job.output))
+    _print(summary, plan, results, as_json=as_json)
+    standing = _standing(summary, plan, fail_under, results)
+    if job.output is not None:
+        source = RecordedSource(job.output, recorded_head(job.output, summary, results, standing))
+        run_async(write_all(source, targets))
+    return standing
 
 
 def _print(
@@ -199,7 +238,8 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
-    from ..reporting.recorded import mean_of
+    from ..reporting.recorded import mean_of, spending_of_records
+    from ..reporting.spending import spending_lines
 
     rows = [_row(name, summary) for name in [c.name for c in plan.criteria]]
     if rows:
@@ -215,6 +255,8 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     say(f"{summary.records:,} records: {overall} ({counts})")
     if summary.overall.count:
         say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
+    for line in spending_lines(spending_of_records(summary), "records"):
+        say(line)
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .exit_codes import STOPPED
 from .output import near, warn
 from .run_files import expanded, listed
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..project.config import ProjectConfig
     from ..project.documents import Document
 
-EXIT_STOPPED = 130
 _POLL_SECONDS = 0.25
 _FLAG, _OPTION = "--watch", "--watch-also"
 _CODE = (".py", ".yaml", ".yml", ".json", ".toml", ".txt", ".md")
@@ -66,7 +66,7 @@ def watch_files(
             Watch(files, config, also, kind).run_for_ever(rounds)
         except _Stopped:
             warn("Stopped watching.")
-    return EXIT_STOPPED
+    return STOPPED
 
 
 class _Stopped(BaseException):

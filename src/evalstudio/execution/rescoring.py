@@ -19,14 +19,14 @@ from ..conversation.results import RunResult
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry
 from ..evaluators.results import Finding, Turn
-from ..llm.usage import counting_usage
+from ..llm.usage import counting_usage, model_usage
 from ..project.entities import Run, StoredScenario, derived_id
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
 from ..storage.errors import NotFound
 from .environment import environment_data
 from .reviewing import scenario_snapshot, with_conversation
-from .run_worker import ending_of, model_usage
+from .run_worker import ending_of
 from .tracing import traced_rescoring
 from .workspace import Workspace
 

@@ -26,14 +26,14 @@ from ..evaluators.builtin.tool_usage import tool_usage
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry, with_keys
 from ..evaluators.results import RecordingInfo, Turn
-from ..llm.usage import counting_usage
+from ..llm.usage import counting_usage, model_usage
 from ..messages import is_blank
 from ..plugins import PluginRegistry
 from ..project.entities import Stored, iso, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
-from .run_worker import ending_of, model_usage
+from .run_worker import ending_of
 from .workspace import Workspace
 
 EXPECTED_CALLS = "expected-calls"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,8 @@ from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Fault
 from ..evaluators.results import Finding, Turn, Verdict
-from ..llm.usage import RoleUsage, counting_usage
+from ..llm.usage import counting_usage, model_usage
+from ..messages import read_cost
 from ..project.secrets import check_recipient
 from ..storage.contract import ClaimedRun, RunEnding
 from .tracing import traced_run
@@ -199,26 +199,11 @@ def _answer_hash(turns: Sequence[Turn]) -> str | None:
     return digest.hexdigest()[:40]
 
 
-_ROLES = {"simulator": ("persona",), "judge": ("evaluation", "embedding")}
-
-
-def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
-    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0."""
-    fields: dict[str, Any] = {}
-    for role, names in _ROLES.items():
-        used = [usage[name] for name in names if name in usage]
-        told = all(one.tokens.total_tokens for one in used)
-        priced = all(not one.unpriced for one in used)
-        fields[f"{role}_tokens"] = sum(one.tokens.total_tokens for one in used) if told else None
-        fields[f"{role}_cost"] = sum(one.cost or 0.0 for one in used) if priced else None
-    return fields
-
-
 def _agent_cost(turns: Sequence[Turn]) -> float | None:
     """What the agent says its answers cost, if it says so of each of them."""
     costs = [(turn.metadata or {}).get("cost") for turn in turns if turn.number > 0 and turn.messages]
-    numbers = [cost for cost in costs if isinstance(cost, int | float) and math.isfinite(cost) and cost >= 0]
-    return float(sum(numbers)) if numbers and len(numbers) == len(costs) else None
+    numbers = [number for number in map(read_cost, costs) if number is not None]
+    return sum(numbers) if numbers and len(numbers) == len(costs) else None
 
 
 def system_error(message: str, traceback: str | None = None) -> RunEnding:

@@ -19,7 +19,7 @@ from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
 from ..evaluators.model_replies import unread_parts
-from ..messages import Message
+from ..messages import Message, TokensUsage
 from ..telemetry import model_call
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
@@ -202,7 +202,7 @@ class Llm:
             attempt = partial(connection.embed, target, batch)
             asking = self._with_retries(attempt, connection, target, "embedding")
             part, usage = await model_call(asking, "embedding", target.provider, target.model)
-            self._tallies["embedding"].add(usage, cost_of(target.provider, target.model, usage))
+            self._count("embedding", usage, cost_of(target.provider, target.model, usage))
             vectors += read_vectors(part, batch, target.place)
         return vectors
 
@@ -253,9 +253,12 @@ class Llm:
         asking = self._with_retries(attempt, connection, target, role)
         reply = await model_call(asking, role, target.provider, target.model, messages)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
-        self._tallies[role].add(reply.usage, cost)
-        count_usage(role, reply.usage, cost)
+        self._count(role, reply.usage, cost)
         return reply
+
+    def _count(self, role: Role, usage: TokensUsage, cost: float | None) -> None:
+        self._tallies[role].add(usage, cost)
+        count_usage(role, usage, cost)
 
     async def _with_retries(
         self, attempt: Callable[[], Awaitable[T]], connection: Connection, target: Target, role: Role

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -86,6 +86,21 @@ def count_usage(role: str, tokens: TokensUsage, cost: float | None) -> None:
     """Tell whoever counts of a call that was made."""
     if (usage := _counting.get()) is not None:
         usage.setdefault(role, RoleUsage()).add(tokens, cost)
+
+
+_NAMES_OF_ROLES = {"simulator": ("persona",), "judge": ("evaluation", "embedding")}
+
+
+def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
+    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0."""
+    fields: dict[str, Any] = {}
+    for role, names in _NAMES_OF_ROLES.items():
+        used = [usage[name] for name in names if name in usage]
+        told = all(one.tokens.total_tokens for one in used)
+        priced = all(not one.unpriced for one in used)
+        fields[f"{role}_tokens"] = sum(one.tokens.total_tokens for one in used) if told else None
+        fields[f"{role}_cost"] = sum(one.cost or 0.0 for one in used) if priced else None
+    return fields
 
 
 # Any other name is one the user chose for a server of their own, whose prices nobody knows.

@@ -22,7 +22,7 @@ from .model import (
 )
 from .parts import UnreadableMessage, as_fields
 from .shapes import KNOWN_ROLES, has_speaker, looks_like_message
-from .usage import MOST_TOKENS, TokensUsage, read_usage
+from .usage import MOST_TOKENS, TokensUsage, read_cost, read_usage
 
 __all__ = [
     "KNOWN_ROLES",
@@ -43,6 +43,7 @@ __all__ = [
     "kind_of",
     "looks_like_message",
     "read_answer",
+    "read_cost",
     "read_messages",
     "read_usage",
     "text_for_model",

@@ -80,6 +80,13 @@ def read_usage(value: object) -> tuple[TokensUsage | None, str | None]:
     return _consistent(cast(dict[str, int], counts))
 
 
+def read_cost(value: object) -> float | None:
+    """What an agent says an answer cost, in US dollars; nothing where that is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
 def _consistent(counts: dict[str, int]) -> tuple[TokensUsage | None, str | None]:
     parts = counts.get("input_tokens", 0) + counts.get("output_tokens", 0)
     if "total_tokens" not in counts and len(counts) < 2:

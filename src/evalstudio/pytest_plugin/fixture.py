@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -45,6 +45,16 @@ class _Call:
         self.state.entities[kind, name_key(entity.name)] = entity
 
 
+class RunOptions(TypedDict, total=False):
+    """What a scenario may be run with."""
+
+    case: CaseLike | str | None
+    cases: Sequence[CaseLike] | str | None
+    persona: PersonaLike | None
+    repetitions: int
+    llm: Any
+
+
 class ScenarioRunner:
     """Runs scenarios for one test."""
 
@@ -56,12 +66,7 @@ class ScenarioRunner:
         self,
         scenario: ScenarioLike,
         agent: AgentLike,
-        *,
-        case: CaseLike | str | None = None,
-        cases: Sequence[CaseLike] | str | None = None,
-        persona: PersonaLike | None = None,
-        repetitions: int = 1,
-        llm: Any = None,
+        **options: Unpack[RunOptions],
     ) -> ScenarioResult:
         """Hold the conversations of a scenario with an agent and say what they came to.
 
@@ -70,10 +75,22 @@ class ScenarioRunner:
         the files. Every case runs, or those of ``cases`` (a list, or a CSV or JSONL file), or one ``case``.
         In an async test, ``run_async`` stays in the loop of the test.
         """
-        make = lambda: self._run(scenario, agent, case, cases, persona, repetitions, llm)  # noqa: E731
-        return run_sync(make)
+        return run_sync(lambda: self._run(scenario, agent, **options))
 
     async def run_async(
+        self,
+        scenario: ScenarioLike,
+        agent: AgentLike,
+        **options: Unpack[RunOptions],
+    ) -> ScenarioResult:
+        """The same in the event loop of the test, which must be asyncio's."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError("run_async needs asyncio; under trio call run() in a thread") from None
+        return await self._run(scenario, agent, **options)
+
+    async def _run(
         self,
         scenario: ScenarioLike,
         agent: AgentLike,
@@ -83,23 +100,6 @@ class ScenarioRunner:
         persona: PersonaLike | None = None,
         repetitions: int = 1,
         llm: Any = None,
-    ) -> ScenarioResult:
-        """The same in the event loop of the test, which must be asyncio's."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            raise RuntimeError("run_async needs asyncio; under trio call run() in a thread") from None
-        return await self._run(scenario, agent, case, cases, persona, repetitions, llm)
-
-    async def _run(
-        self,
-        scenario: ScenarioLike,
-        agent: AgentLike,
-        case: CaseLike | str | None,
-        cases: Sequence[CaseLike] | str | None,
-        persona: PersonaLike | None,
-        repetitions: int,
-        llm: Any,
     ) -> ScenarioResult:
         if repetitions < 1:
             raise InvalidInput(f"repetitions is 1 or more, not {repetitions}")

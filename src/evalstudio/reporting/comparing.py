@@ -108,22 +108,27 @@ def _decide(
 ) -> tuple[Decision, list[str]]:
     if reasons := list(_regressions(result, judged, min_effect)):
         return "regressed", reasons
-    if reasons := list(_doubts(result, judged)):
+    if reasons := list(_doubts(result, judged, min_effect)):
         return "undecided", reasons
     return "none", ["no regression was shown"]
 
 
 def _regressions(result: ComparisonResult, judged: Sequence[_Judged], min_effect: float) -> Iterator[str]:
     overall = result.overall
-    fell = overall.difference is not None and overall.difference < 0 and -overall.difference >= min_effect
-    if fell and overall.p_worse <= result.alpha / 2:
+    if _fell(result, min_effect) and overall.p_worse <= result.alpha / 2:
         yield f"the pass rate is lower overall (p = {overall.p:.3g})"
     dropped = sum(1 for _, _, drop in judged if drop is not None and drop.verdict == "beyond")
     if dropped:
         yield f"{_number(dropped)} dropped by more than known flakiness explains"
 
 
-def _doubts(result: ComparisonResult, judged: Sequence[_Judged]) -> Iterator[str]:
+def _fell(result: ComparisonResult, min_effect: float) -> bool:
+    """Whether the pass rate is lower by as much as counts."""
+    difference = result.overall.difference
+    return difference is not None and difference < 0 and -difference >= min_effect
+
+
+def _doubts(result: ComparisonResult, judged: Sequence[_Judged], min_effect: float) -> Iterator[str]:
     """Why "no regression" cannot be said either."""
     candidate = result.candidate
     if not result.overall.subjects:
@@ -136,7 +141,8 @@ def _doubts(result: ComparisonResult, judged: Sequence[_Judged]) -> Iterator[str
     elif unchosen := _unchosen(candidate.partial):
         yield f"the candidate is not whole: {unchosen}"
     regressed = result.counts["regressed"]
-    if regressed and not any(_rose(pair) for pair, _, drop in judged if drop is not None):
+    too_small = min_effect > 0 and not _fell(result, min_effect)
+    if regressed and not too_small and not any(_rose(pair) for pair, _, drop in judged if drop is not None):
         # Noise goes both ways. Where all that moved got worse, a few subjects are too few to call it noise.
         yield f"{_number(regressed)} got worse and none better, too few to rule out chance; repeat them"
 

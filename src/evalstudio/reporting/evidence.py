@@ -15,7 +15,7 @@ from .paired import compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
 from .spending import add_spending
 from .statistics import as_failure, group_of
-from .subjects import SubjectRuns, pairs_of
+from .subjects import SubjectRuns, pairs_of, scored_counts
 
 # What every run has, beside the metrics of its evaluators.
 OF_RUNS = {"latencyMs": "latency_ms", "totalTokens": "total_tokens", "turns": "turn_count"}
@@ -83,7 +83,6 @@ class ExecutionEvidence:
     agent_errors_fail: bool = False
     noun: str = "runs"
     subjects: dict[Hashable, SubjectRuns] = field(default_factory=dict[Hashable, SubjectRuns])
-    _left: dict[Hashable, int] = field(default_factory=lambda: defaultdict[Hashable, int](int))
     _metrics: dict[str, _Values] = field(default_factory=dict[str, _Values])
     _criteria: dict[str, _Values] = field(default_factory=dict[str, _Values])
 
@@ -104,7 +103,6 @@ class ExecutionEvidence:
         key = by_key(group)
         self.subjects.setdefault(key, SubjectRuns(subject=group.subject)).add(group.outcome, group.runs)
         if group.outcome is None:
-            self._left[key] += 1
             return
         measured = metrics_of(run, output) if self._metrics else {}
         for name, values in self._metrics.items():
@@ -126,17 +124,11 @@ class ExecutionEvidence:
         ]
 
     def runs(self, scope: Scope) -> ScopedRuns:
-        runs = ScopedRuns()
-        for key in self._keys(scope):
-            one = self.subjects[key]
-            runs.passed += one.passed
-            runs.failed += one.failed
-            runs.errored += one.errored
-            runs.unasserted += one.unasserted
-            runs.left += self._left.get(key, 0)
-            if one.scored:
-                runs.subjects.append((one.passed, one.scored))
-        return runs
+        subjects = [self.subjects[key] for key in self._keys(scope)]
+        counts = ScopedRuns(subjects=scored_counts(subjects))
+        for one in subjects:
+            counts.include(one)
+        return counts
 
     def metric(self, name: str, percentile: float | None, scope: Scope, confidence: float) -> Measured:
         values = self._of(self._metrics[name], scope)

@@ -137,6 +137,16 @@ def mean_interval(
     worst case on a bounded scale, and open on both sides otherwise.
     """
     sums = [(math.fsum(values), len(values)) for values in subjects if values]
+    return sums_interval(sums, bounds=bounds, confidence=confidence)
+
+
+def sums_interval(
+    sums: Sequence[tuple[float, int]],
+    *,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """`mean_interval` from the sum and the number of values of each subject."""
     total = sum(runs for _, runs in sums)
     if not total:
         return Interval(None, *(bounds or (-math.inf, math.inf)))

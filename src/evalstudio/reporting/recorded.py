@@ -18,6 +18,7 @@ from ..scoring.summary import DatasetSummary, Distribution
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
 from .paired import Pair, compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
+from .spending import Role, RoleSpending
 
 
 def mean_of(spread: Distribution, confidence: float = CONFIDENCE, *, is_score: bool = True) -> Interval:
@@ -49,11 +50,29 @@ def group_rates(summary: DatasetSummary) -> list[tuple[str, Interval]]:
     return [(name, pass_rate(group.outcomes)) for name, group in summary.groups.items()]
 
 
+def spending_of_records(summary: DatasetSummary) -> list[RoleSpending]:
+    """Tokens and cost of the agent and the judges over the records."""
+    return [_role_spending(summary, role) for role in ("agent", "judge")]
+
+
+def _role_spending(summary: DatasetSummary, role: Role) -> RoleSpending:
+    tokens, cost = summary.used[f"{role}Tokens"], summary.used[f"{role}Cost"]
+    return RoleSpending(
+        role=role,
+        runs=summary.records,
+        tokens=int(tokens.total) if tokens.records else None,
+        runs_with_tokens=tokens.records,
+        cost=cost.total if cost.records else None,
+        runs_with_cost=cost.records,
+    )
+
+
 def summary_json(summary: DatasetSummary) -> dict[str, Any]:
     """The summary with the interval of every mean beside it."""
     whole = summary.to_json()
     whole["overallInterval"] = _ends(mean_of(summary.overall))
     whole["passRate"] = _interval(pass_rate(summary.outcomes))
+    whole["usage"] = [one.model_dump(mode="json", by_alias=True) for one in spending_of_records(summary)]
     for kind, spreads in (("criteria", summary.criteria), ("metrics", summary.metrics)):
         for name, spread in spreads.items():
             whole[kind][name]["interval"] = _ends(mean_of(spread, is_score=kind == "criteria"))
@@ -84,6 +103,7 @@ class RecordedEvidence:
             return ScopedRuns()
         outcomes = self.summary.outcomes
         return ScopedRuns(
+            runs=self.summary.records + self.summary.bad,
             passed=outcomes["pass"],
             failed=outcomes["fail"],
             # A record that could not be read is one that was not scored.

@@ -20,6 +20,7 @@ from .intervals import CONFIDENCE, Interval, rate_interval
 from .paired import ALPHA, Comparison
 from .repetitions import mean_pass_hat_k
 from .statistics import ExecutionSummary, Figure
+from .subjects import RunCounts
 
 Standing = Literal["met", "missed", "undecided"]
 
@@ -67,24 +68,10 @@ class Scope(NamedTuple):
 
 
 @dataclass(slots=True)
-class ScopedRuns:
-    """The runs in a scope: how many came to what, and (passed, scored) of each subject."""
+class ScopedRuns(RunCounts):
+    """The runs in a scope, and (passed, scored) of each subject."""
 
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    unasserted: int = 0
-    left: int = 0
-    """Queued, running or cancelled: not run to the end."""
     subjects: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-
-    @property
-    def scored(self) -> int:
-        return self.passed + self.failed
-
-    @property
-    def total(self) -> int:
-        return self.scored + self.errored + self.unasserted + self.left
 
 
 class Measured(NamedTuple):
@@ -134,7 +121,7 @@ def judge(requirements: Sequence[Requirement], evidence: Evidence) -> list[Requi
     limited = any(one.max_errors is not None or one.min_coverage is not None for one in requirements)
     whole = evidence.runs(Scope())
     if requirements and not limited and whole.errored:
-        of = f"{whole.errored:,} of {whole.total:,} {evidence.noun} errored"
+        of = f"{whole.errored:,} of {whole.runs:,} {evidence.noun} errored"
         advice = "they neither passed nor failed; say how many there may be by maxErrors or minCoverage"
         results.append(_result("maxErrors<=0", "undecided", f"{of}: {advice}"))
     return results
@@ -168,8 +155,8 @@ def _result(text: str, standing: Standing, evidence: str, regressed: Sequence[st
 
 def _judged(requirement: Requirement, evidence: Evidence) -> RequirementResult:
     scope = Scope(requirement.scenario, requirement.tag)
-    runs = evidence.runs(scope)
-    if not runs.total:
+    counts = evidence.runs(scope)
+    if not counts.runs:
         where = f" of {scope}" if str(scope) else ""
         return _result(requirement.text, "undecided", f"there are no {evidence.noun}{where}")
     check = {
@@ -182,7 +169,7 @@ def _judged(requirement: Requirement, evidence: Evidence) -> RequirementResult:
         "maxFlaky": _max_flaky,
         "minCoverage": _min_coverage,
     }[requirement.kind]
-    return _result(requirement.text, *check(requirement, runs, evidence))
+    return _result(requirement.text, *check(requirement, counts, evidence))
 
 
 def _held(interval: Interval, requirement: Requirement, least: float | None, most: float | None) -> Standing:
@@ -197,23 +184,23 @@ def _held(interval: Interval, requirement: Requirement, least: float | None, mos
     return "missed" if beyond else "undecided"
 
 
-def _pass_rate(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+def _pass_rate(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     least, confidence = requirement.pass_rate or 0.0, requirement.confidence or CONFIDENCE
-    interval = rate_interval(runs.subjects, confidence)
+    interval = rate_interval(counts.subjects, confidence)
     if interval.estimate is None:
-        return _Judgement("undecided", f"none of {runs.total:,} {evidence.noun} passed or failed")
+        return _Judgement("undecided", f"none of {counts.runs:,} {evidence.noun} passed or failed")
     standing = _held(interval, requirement, least, None)
     sentence = (
-        f"{runs.passed:,} of {runs.scored:,} passed, {percent(interval.estimate)} "
+        f"{counts.passed:,} of {counts.scored:,} passed, {percent(interval.estimate)} "
         f"({_range(interval, confidence)})"
     )
-    if not runs.left:
+    if not counts.left:
         return _Judgement(standing, sentence)
     # What was not run could have gone either way.
-    best = (runs.passed + runs.left) / (runs.scored + runs.left)
-    worst = runs.passed / (runs.scored + runs.left)
+    best = (counts.passed + counts.left) / (counts.scored + counts.left)
+    worst = counts.passed / (counts.scored + counts.left)
     settled = standing == ("missed" if best < least else "met" if worst >= least else None)
-    sentence += f"; {runs.left:,} {evidence.noun} are not run"
+    sentence += f"; {counts.left:,} {evidence.noun} are not run"
     return _Judgement(standing if settled else "undecided", sentence)
 
 
@@ -221,9 +208,9 @@ def _range(interval: Interval, confidence: float) -> str:
     return f"{percent(confidence)} interval {percent(interval.low)}–{percent(interval.high)}"
 
 
-def _pass_hat_k(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+def _pass_hat_k(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     k, confidence = requirement.k or 1, requirement.confidence or CONFIDENCE
-    passes = mean_pass_hat_k(runs.subjects, k, confidence=confidence)
+    passes = mean_pass_hat_k(counts.subjects, k, confidence=confidence)
     if passes.interval.estimate is None:
         return _Judgement("undecided", f"no subject was scored {k} times or more")
     standing = _held(passes.interval, requirement, requirement.pass_hat_k, None)
@@ -235,17 +222,17 @@ def _pass_hat_k(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) 
         return _Judgement(
             "undecided", f"{sentence}; {passes.left_out:,} subjects were scored fewer than {k} times"
         )
-    return _unless_left(standing, sentence, runs, evidence)
+    return _unless_left(standing, sentence, counts, evidence)
 
 
-def _unless_left(standing: Standing, sentence: str, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+def _unless_left(standing: Standing, sentence: str, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     """Nothing is decided while runs are missing that could change it."""
-    if not runs.left:
+    if not counts.left:
         return _Judgement(standing, sentence)
-    return _Judgement("undecided", f"{sentence}; {runs.left:,} {evidence.noun} are not run")
+    return _Judgement("undecided", f"{sentence}; {counts.left:,} {evidence.noun} are not run")
 
 
-def _no_regression(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+def _no_regression(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     alpha, effect = requirement.alpha or ALPHA, requirement.min_effect or 0.0
     scope = Scope(requirement.scenario, requirement.tag)
     regression = evidence.regression(requirement.no_regression or "", scope, alpha)
@@ -267,7 +254,7 @@ def _no_regression(requirement: Requirement, runs: ScopedRuns, evidence: Evidenc
     else:
         standing = "met"
     if not worse:
-        standing, sentence, _ = _unless_left(standing, sentence, runs, evidence)
+        standing, sentence, _ = _unless_left(standing, sentence, counts, evidence)
     return _Judgement(standing, sentence, regression.regressed)
 
 
@@ -276,7 +263,8 @@ def _compared(regression: Regression, alpha: float) -> str:
     difference = comparison.difference
     ends = f"{percent(1 - alpha)} interval {points(difference.low)} to {points(difference.high)}"
     seen = comparison.detectable
-    smallest = "no drop could have been shown" if seen is None else f"a drop of {points(seen)} would show"
+    drop = "" if seen is None else f"a drop of {seen * 100:.1f} points would show"
+    smallest = drop or "no drop could have been shown"
     return (
         f"{points(difference.estimate or 0.0)} against {regression.baseline} over {comparison.subjects:,} "
         f"subjects ({ends}, p for worse {comparison.p_worse:.2g}; with so many subjects {smallest})"
@@ -288,7 +276,7 @@ def points(difference: float) -> str:
     return f"{difference * 100:+.1f} points" if abs(difference) >= 0.0005 else "0 points"
 
 
-def _measured(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
+def _measured(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     confidence = requirement.confidence or CONFIDENCE
     scope = Scope(requirement.scenario, requirement.tag)
     if requirement.metric is not None:
@@ -302,11 +290,12 @@ def _measured(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) ->
         return _Judgement("undecided", measured)
     interval = measured.interval
     if interval.estimate is None:
-        return _Judgement("undecided", f'none of {runs.total:,} {evidence.noun} has a value of "{name}"')
+        return _Judgement("undecided", f'none of {counts.runs:,} {evidence.noun} has a value of "{name}"')
     ends = f"{percent(confidence)} interval {number(interval.low)} to {number(interval.high)}"
-    of = f"{measured.runs:,} of {runs.total:,} {evidence.noun}"
+    of = f"{measured.runs:,} of {counts.runs:,} {evidence.noun}"
     standing = _held(interval, requirement, requirement.min, requirement.max)
-    return _unless_left(standing, f"the {what} is {number(interval.estimate)} ({ends}; {of})", runs, evidence)
+    sentence = f"the {what} is {number(interval.estimate)} ({ends}; {of})"
+    return _unless_left(standing, sentence, counts, evidence)
 
 
 def number(value: float) -> str:
@@ -320,15 +309,15 @@ def _within(amount: int | str, count: int, of: int) -> bool:
     return count <= amount if isinstance(amount, int) else count <= as_share(amount) * of
 
 
-def _max_errors(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
-    sentence = f"{runs.errored:,} of {runs.total:,} {evidence.noun} errored"
-    if not _within(requirement.max_errors or 0, runs.errored, runs.total):
+def _max_errors(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
+    sentence = f"{counts.errored:,} of {counts.runs:,} {evidence.noun} errored"
+    if not _within(requirement.max_errors or 0, counts.errored, counts.runs):
         return _Judgement("missed", sentence)
-    return _unless_left("met", sentence, runs, evidence)
+    return _unless_left("met", sentence, counts, evidence)
 
 
-def _max_flaky(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
-    repeated = [(passed, scored) for passed, scored in runs.subjects if scored > 1]
+def _max_flaky(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
+    repeated = [(passed, scored) for passed, scored in counts.subjects if scored > 1]
     flaky = sum(1 for passed, scored in repeated if 0 < passed < scored)
     if not repeated:
         return _Judgement(
@@ -337,17 +326,17 @@ def _max_flaky(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -
     sentence = f"{flaky:,} of {len(repeated):,} subjects that were scored more than once are flaky"
     if not _within(requirement.max_flaky or 0, flaky, len(repeated)):
         return _Judgement("missed", sentence)
-    return _unless_left("met", sentence, runs, evidence)
+    return _unless_left("met", sentence, counts, evidence)
 
 
-def _min_coverage(requirement: Requirement, runs: ScopedRuns, evidence: Evidence) -> _Judgement:
-    covered, what = runs.scored, "passed or failed"
+def _min_coverage(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
+    covered, what = counts.scored, "passed or failed"
     if requirement.criterion is not None:
         scope = Scope(requirement.scenario, requirement.tag)
         measured = evidence.criterion(requirement.criterion, scope, CONFIDENCE)
         covered = 0 if isinstance(measured, str) else measured.runs
         what = f'have a score of "{requirement.criterion}"'
-    share = covered / runs.total
+    share = covered / counts.runs
     met = share >= (requirement.min_coverage or 0.0)
-    sentence = f"{covered:,} of {runs.total:,} {evidence.noun} {what}, {percent(share)}"
+    sentence = f"{covered:,} of {counts.runs:,} {evidence.noun} {what}, {percent(share)}"
     return _Judgement("met" if met else "missed", sentence)

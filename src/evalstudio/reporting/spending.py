@@ -105,12 +105,27 @@ def unseen(budget: Budget, usage: Sequence[RoleSpending]) -> list[str]:
     ]
 
 
-def spending_text(one: RoleSpending) -> str:
-    """A role in words: ``judge: 1,200 tokens, $0.0042``."""
-    tokens = _of("unknown" if one.tokens is None else f"{one.tokens:,}", one.runs_with_tokens, one)
-    cost = _of("unknown" if one.cost is None else f"${one.cost:,.4f}", one.runs_with_cost, one)
-    return f"{one.role}: tokens {tokens}, cost {cost}"
+def spending_text(one: RoleSpending, noun: str = "runs") -> str:
+    """A role in words: ``judge: tokens 1,200, cost $0.0042``."""
+    return f"{one.role}: tokens {tokens_text(one, noun)}, cost {cost_text(one, noun)}"
 
 
-def _of(text: str, known: int, one: RoleSpending) -> str:
-    return text if known in (0, one.runs) else f"{text} (known of {known:,} of {one.runs:,} runs)"
+def spending_lines(usage: Iterable[RoleSpending], noun: str = "runs") -> list[str]:
+    """The roles in words: the agent, and every other that used something or may have."""
+    return [
+        spending_text(one, noun) for one in usage if one.role == "agent" or one.tokens != 0 or one.cost != 0
+    ]
+
+
+def tokens_text(one: RoleSpending, noun: str = "runs") -> str:
+    text = "unknown" if one.tokens is None else f"{one.tokens:,}"
+    return text + _known_of(one.runs_with_tokens, one.runs, noun)
+
+
+def cost_text(one: RoleSpending, noun: str = "runs") -> str:
+    text = "unknown" if one.cost is None else f"${one.cost:,.4f}"
+    return text + _known_of(one.runs_with_cost, one.runs, noun)
+
+
+def _known_of(known: int, runs: int, noun: str) -> str:
+    return "" if known in (0, runs) else f" (known of {known:,} of {runs:,} {noun})"

@@ -30,6 +30,11 @@ class RunCounts:
         return self.scored + self.errored
 
     @property
+    def left(self) -> int:
+        """Queued, running or cancelled: not run to the end."""
+        return self.runs - self.attempted - self.unasserted
+
+    @property
     def flaky(self) -> bool:
         """The definition of flakiness: some passed and some failed. An error is neither."""
         return self.passed > 0 and self.failed > 0
@@ -47,6 +52,13 @@ class RunCounts:
                 self.unasserted += runs
             case None:
                 pass
+
+    def include(self, other: RunCounts) -> None:
+        self.runs += other.runs
+        self.passed += other.passed
+        self.failed += other.failed
+        self.errored += other.errored
+        self.unasserted += other.unasserted
 
 
 @dataclass(slots=True)

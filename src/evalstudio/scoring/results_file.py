@@ -26,7 +26,7 @@ from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
 # Grows when the lines of a results file change: a resume must not mix two kinds.
-_FORMAT = 3
+_FORMAT = 4
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
 _DECISIVE = {"criteria", "evaluators", "fields", "only", "skip", "metadata", "plugins"}
 _LONGEST_FIRST_LINE = 10_000_000

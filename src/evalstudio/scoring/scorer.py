@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,11 @@ from ..base.json_text import json_bytes, json_text
 from ..base.paths import MISSING, lookup
 from ..base.text import cut
 from ..evaluators.aggregate import conclude_once, run_evaluators
+from ..evaluators.definition import EvaluatorDefinition
 from ..evaluators.results import Verdict
 from ..evaluators.running import run_inline
+from ..llm.usage import RoleUsage, counting_usage, model_usage
+from ..messages import read_cost
 from .datasets import BadRecord, Chunk
 from .plan import ScoringJob
 from .rows import Record, RowReader, UnusableRow, in_sample
@@ -56,6 +59,7 @@ class Scorer:
         self._job = job
         self._dataset = str(job.dataset)
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
+        self._unseen_models = any(_may_ask_unseen(entry.definition) for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
 
     def score_chunk(self, chunk: Chunk) -> ScoredChunk:
@@ -149,20 +153,42 @@ class Scorer:
 
     def _score_inline(self, record: Record) -> Result:
         findings = run_inline(self._runner.entries, record.facts)
-        return self._result(record, conclude_once(findings, record.facts.criteria))
+        return self._result(record, conclude_once(findings, record.facts.criteria), {})
 
     async def _score(self, record: Record, limit: asyncio.Semaphore) -> Result:
-        return self._result(record, await run_evaluators(self._runner.entries, record.facts, limit))
+        with counting_usage() as usage:
+            verdict = await run_evaluators(self._runner.entries, record.facts, limit)
+        return self._result(record, verdict, usage)
 
-    def _result(self, record: Record, verdict: Verdict) -> Result:
+    def _result(self, record: Record, verdict: Verdict, usage: Mapping[str, RoleUsage]) -> Result:
         outcome = self._runner.aggregated(verdict, record.facts)
         outcome.agent_id, outcome.session_id = record.agent_id, record.session_id
         outcome.input_snapshot = {"dataset": self._dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata
         result = {"recordId": record.id, "line": record.line, **outcome.to_json()}
+        result["usage"] = self._usage(record, usage)
         if self._job.group_by is not None:
             result["group"] = _group(record, self._job.group_by)
         return result
+
+    def _usage(self, record: Record, usage: Mapping[str, RoleUsage]) -> dict[str, float | None]:
+        """What the agent says it used, and what judging took; texts embedded together count for one record.
+
+        A plugin's judge may ask a model of its own, so nothing counted is then not known to be nothing used.
+        """
+        tokens = record.facts.last_invocation.tokens_usage
+        judged = model_usage(usage)
+        unseen = self._unseen_models and not usage
+        return {
+            "agentTokens": None if tokens is None else tokens.total_tokens,
+            "agentCost": read_cost(record.facts.metadata.get("cost")),
+            "judgeTokens": None if unseen else judged["judge_tokens"],
+            "judgeCost": None if unseen else judged["judge_cost"],
+        }
+
+
+def _may_ask_unseen(definition: EvaluatorDefinition) -> bool:
+    return definition.cost != "fast" and not definition.module.startswith("evalstudio.")
 
 
 def _group(record: Record, field: str) -> str:

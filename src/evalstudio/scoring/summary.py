@@ -152,6 +152,26 @@ class EvaluatorTally:
 
 
 @dataclass(slots=True)
+class KnownSum:
+    """A sum over the records of which the number is known."""
+
+    records: int = 0
+    total: float = 0.0
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.records += 1
+            self.total += value
+
+    def merge(self, other: KnownSum) -> None:
+        self.records += other.records
+        self.total += other.total
+
+
+USED = ("agentTokens", "agentCost", "judgeTokens", "judgeCost")
+
+
+@dataclass(slots=True)
 class DatasetSummary:
     """Everything known about a scored dataset without its records."""
 
@@ -170,6 +190,8 @@ class DatasetSummary:
     groups: dict[str, GroupTally] = field(default_factory=dict[str, GroupTally])
     left_out: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """The first unreadable records: line and reason."""
+    used: dict[str, KnownSum] = field(default_factory=lambda: {name: KnownSum() for name in USED})
+    """Tokens and cost of the agent and the judges."""
     retries: int = 0
     retried: int = 0
     """Records that had errored and were scored once more."""
@@ -203,6 +225,9 @@ class DatasetSummary:
         for row in result["evaluatorResults"]:
             tally = self.evaluators.get(row["name"]) or _tally(self.evaluators, row["name"], row["kind"])
             tally.add(row["outcome"], row["value"])
+        usage: Mapping[str, Any] = result.get("usage") or {}
+        for name, known in self.used.items():
+            known.add(usage.get(name))
         for item in result["results"]:
             if "error" in item:
                 _count(self.criterion_errors, item["criterionName"])
@@ -221,6 +246,7 @@ class DatasetSummary:
             "groups",
             "criterion_errors",
             "errors",
+            "used",
         ):
             setattr(self, name, getattr(fresh, name))
 
@@ -246,6 +272,8 @@ class DatasetSummary:
         for name, count in other.outcomes.items():
             self.outcomes[name] += count
         self.overall.merge(other.overall)
+        for name, known in other.used.items():
+            self.used[name].merge(known)
         for mine, theirs in ((self.criteria, other.criteria), (self.metrics, other.metrics)):
             for name, spread in theirs.items():
                 _spread(mine, name).merge(spread)

@@ -35,6 +35,7 @@ class CsvWriter:
     """Writes a row per run; metrics are one column of JSON, since every run may have others."""
 
     transcripts = 0
+    every_run = True
 
     def __init__(self, output: IO[str]) -> None:
         self._rows = csv.writer(output, lineterminator="\n")

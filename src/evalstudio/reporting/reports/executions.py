@@ -10,7 +10,7 @@ from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject
 from ...storage.contract import Records
 from ..evidence import ExecutionEvidence, each_run
-from ..intervals import mean_interval, rate_interval
+from ..intervals import rate_interval, sums_interval
 from ..requirements import RequirementResult, Standing
 from ..statistics import ExecutionSummary
 from .model import (
@@ -25,7 +25,8 @@ from .model import (
 )
 
 _MOST_MEASURES = 50
-_Values = dict[str, dict[Hashable, list[float]]]
+# Of each measure the sum and the number of values of each subject: memory must not grow with repetitions.
+_Sums = dict[str, dict[Hashable, tuple[float, int]]]
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class HeadBuilder:
     evidence: ExecutionEvidence
     reasons: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     latencies: list[int] = field(default_factory=lambda: [0] * BINS)
-    values: _Values = field(default_factory=lambda: defaultdict[str, dict[Hashable, list[float]]](dict))
+    sums: _Sums = field(default_factory=lambda: defaultdict[str, dict[Hashable, tuple[float, int]]](dict))
 
     def add(self, run: RunSummary, output: RunOutput | None) -> None:
         self.evidence.add(run, output)
@@ -51,8 +52,9 @@ class HeadBuilder:
                     self._value(name, key, value)
 
     def _value(self, name: str, key: Hashable, value: float) -> None:
-        if name in self.values or len(self.values) < _MOST_MEASURES:
-            self.values[name].setdefault(key, []).append(value)
+        if name in self.sums or len(self.sums) < _MOST_MEASURES:
+            total, number = self.sums[name].get(key, (0.0, 0))
+            self.sums[name][key] = total + value, number + 1
 
     def head(
         self,
@@ -77,10 +79,10 @@ class HeadBuilder:
             requirements=requirements,
             usage=summary.usage,
             measures=[
-                _measure(name, list(values.values()))
-                for name, values in sorted(self.values.items())
+                _measure(name, list(subjects.values()))
+                for name, subjects in sorted(self.sums.items())
                 # The metric of that name measures the same.
-                if name != "latencyMs" or "latency" not in self.values
+                if name != "latencyMs" or "latency" not in self.sums
             ],
             latencies=self.latencies,
             notes=notes_of(execution),
@@ -95,18 +97,18 @@ class HeadBuilder:
                 failed=one.failed,
                 errored=one.errored,
                 unasserted=one.unasserted,
-                left=one.runs - one.scored - one.errored - one.unasserted,
+                left=one.left,
                 reason=self.reasons.get(key, ""),
             )
             for key, one in self.evidence.subjects.items()
         ]
 
 
-def _measure(name: str, values: list[list[float]]) -> Measure:
-    mean = mean_interval(values)
+def _measure(name: str, sums: list[tuple[float, int]]) -> Measure:
+    mean = sums_interval(sums)
     if name in ("latency", "latencyMs"):
         mean = replace(mean, low=max(mean.low, 0.0))
-    return Measure(name, sum(map(len, values)), mean)
+    return Measure(name, sum(number for _, number in sums), mean)
 
 
 def notes_of(execution: Execution) -> list[str]:
@@ -114,7 +116,7 @@ def notes_of(execution: Execution) -> list[str]:
     partial = getattr(execution, "partial", None)
     left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
     if left:
-        return [f"{left:,} runs were cancelled or not run"]
+        return ["1 run was cancelled or not run" if left == 1 else f"{left:,} runs were cancelled or not run"]
     return [f"Not the whole eval: {partial}"] if partial else []
 
 

@@ -16,6 +16,7 @@ class AnnotationsWriter:
     """Writes workflow commands."""
 
     transcripts = 0
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output

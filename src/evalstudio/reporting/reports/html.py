@@ -11,7 +11,7 @@ from typing import IO
 
 from ...base.text import cut
 from ..requirements import number
-from ..spending import RoleSpending
+from ..spending import cost_text, tokens_text
 from .charts import latency_chart, outcomes_chart, rates_chart
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
@@ -49,6 +49,7 @@ class HtmlWriter:
     """Writes the numbers, then each bad run as it comes, then the table of subjects."""
 
     transcripts = MOST_TRANSCRIPTS
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -69,8 +70,9 @@ class HtmlWriter:
             self._output.write(_bad_run(run, transcript) + "\n")
 
     def end(self) -> None:
-        if self._bad > MOST_TRANSCRIPTS:
-            more = f"and {self._bad - MOST_TRANSCRIPTS:,} more that did not pass; the other formats list all"
+        left = self._head.counts.failed + self._head.counts.errored - MOST_TRANSCRIPTS
+        if left > 0:
+            more = f"and {left:,} more that did not pass; the other formats list all"
             self._output.write(f'<p class="dim">{more}</p>\n')
         for part in (*_subjects(self._head), *_numbers(self._head)):
             self._output.write(part + "\n")
@@ -137,16 +139,11 @@ def _numbers(head: ReportHead) -> Iterator[str]:
         yield _table(("Measure", "Mean", "95% interval", "n"), rows)
     if head.usage:
         yield "<h2>Tokens and cost</h2>"
-        yield _table(("Role", "Tokens", "Cost", "Runs"), map(_usage, head.usage))
+        rows = ((one.role, tokens_text(one, head.noun), cost_text(one, head.noun)) for one in head.usage)
+        yield _table(("Role", "Tokens", "Cost"), rows)
     if head.facts:
         facts = ((_text(name, 100), _text(value, 500)) for name, value in head.facts)
         yield f"<h2>About</h2>{_table(('', ''), facts)}"
-
-
-def _usage(one: RoleSpending) -> tuple[str, ...]:
-    tokens = "unknown" if one.tokens is None else f"{one.tokens:,} (of {one.runs_with_tokens:,} runs)"
-    cost = "unknown" if one.cost is None else f"${one.cost:,.4f} (of {one.runs_with_cost:,} runs)"
-    return one.role, tokens, cost, f"{one.runs:,}"
 
 
 def _bad_run(run: ReportRun, transcript: Transcript | None) -> str:

@@ -13,6 +13,7 @@ class JsonWriter:
     """Writes the list as runs come."""
 
     transcripts = 0
+    every_run = True
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output

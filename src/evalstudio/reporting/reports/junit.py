@@ -59,6 +59,7 @@ class JUnitWriter:
     """Gathers the runs by subject and writes them at the end."""
 
     transcripts = 0
+    every_run = True
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output

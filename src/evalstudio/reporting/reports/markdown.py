@@ -9,7 +9,7 @@ from typing import IO
 
 from ...base.text import cut, excerpt, percent
 from ..requirements import number
-from ..spending import spending_text
+from ..spending import spending_lines
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
 
@@ -28,6 +28,7 @@ class MarkdownWriter:
     """All is in the head: single runs are not listed."""
 
     transcripts = 0
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -70,16 +71,17 @@ def _lines(head: ReportHead) -> Iterator[str]:
     yield f"{counts_text(head.counts, head.noun)}. Pass rate {rate_text(head)}."
     for note in head.notes:
         yield f"\n**{escaped(note)}**"
-    yield from _requirements(head)
     bad = sorted((one for one in head.subjects if one.word != "pass"), key=lambda one: one.rank)
     regressed = set(head.regressed)
     dropped = [one for one in bad if one.label in regressed]
     rest = [one for one in bad if one.label not in regressed]
     yield from _listed("Regressed", dropped, _MOST_SUBJECTS)
+    yield from _requirements(head)
     yield from _listed("Failed", [one for one in rest if one.word == "fail"], _MOST_SUBJECTS)
     yield from _listed("Errored", [one for one in rest if one.word == "error"], _MOST_SUBJECTS)
     yield from _listed("Flaky", [one for one in rest if one.word == "flaky"], _MOST_FLAKY)
     yield from _listed("Not run", [one for one in rest if one.word == "not run"], _MOST_FLAKY)
+    yield from _listed("Unasserted", [one for one in rest if one.word == "unasserted"], _MOST_FLAKY)
     yield from _numbers(head)
 
 
@@ -89,7 +91,7 @@ def _requirements(head: ReportHead) -> Iterator[str]:
     yield "\n| | Requirement | Evidence |"
     yield "|---|---|---|"
     for one in sorted(head.requirements, key=lambda one: ("missed", "undecided", "met").index(one.standing)):
-        symbol = f"{_SYMBOLS[one.standing]} {one.standing}"
+        symbol = f"{_SYMBOLS[one.standing]}&nbsp;{one.standing}"
         yield f"| {symbol} | {escaped(one.requirement)} | {escaped(one.evidence, 500)} |"
 
 
@@ -110,14 +112,14 @@ def _numbers(head: ReportHead) -> Iterator[str]:
     yield "\n<details><summary>Numbers</summary>\n"
     if head.measures:
         yield "| Measure | Mean | 95% interval | n |"
-        yield "|---|---|---|---|"
+        yield "|---|--:|--:|--:|"
         for one in head.measures[:50]:
             mean = "-" if one.mean.estimate is None else number(one.mean.estimate)
             ends = f"{number(one.mean.low)} to {number(one.mean.high)}"
             yield f"| {escaped(one.name)} | {mean} | {ends} | {one.runs:,} |"
         yield ""
-    for role in head.usage:
-        yield f"- {escaped(spending_text(role))}"
+    for line in spending_lines(head.usage, head.noun):
+        yield f"- {escaped(line)}"
     for name, value in head.facts:
         yield f"- {escaped(name)}: {escaped(cut(value, 200))}"
     if head.rate.estimate is not None:

@@ -155,9 +155,11 @@ class ReportSource(Protocol):
 
 
 class ReportWriter(Protocol):
-    """Writes one format. ``transcripts`` is for how many bad runs it wants to have what was said."""
+    """Writes one format. ``transcripts`` is for how many bad runs it wants to have what was said; runs beyond
+    these it needs only with ``every_run``."""
 
     transcripts: int
+    every_run: bool
 
     def __init__(self, output: IO[str]) -> None: ...
     def begin(self, head: ReportHead) -> None: ...
@@ -169,8 +171,13 @@ async def write_reports(source: ReportSource, writers: Sequence[ReportWriter]) -
     """Write several reports in one pass over the runs."""
     for writer in writers:
         writer.begin(source.head)
-    left = max((writer.transcripts for writer in writers), default=0)
-    async for run in source.runs():
+    bad = source.head.counts.failed + source.head.counts.errored
+    left = min(max((writer.transcripts for writer in writers), default=0), bad)
+    runs = source.runs()
+    while any(writer.every_run for writer in writers) or left > 0:
+        run = await anext(runs, None)
+        if run is None:
+            break
         transcript = None
         if run.bad and left > 0:
             transcript, left = await source.transcript(run), left - 1

@@ -12,7 +12,7 @@ import orjson
 from ...base.problems import InvalidInput
 from ...project.entities import Counts
 from ...scoring.summary import DatasetSummary
-from ..recorded import group_rates, means_of, pass_rate
+from ..recorded import group_rates, means_of, pass_rate, spending_of_records
 from ..requirements import RequirementResult, Standing, standing_of
 from .model import Measure, ReportFinding, ReportHead, ReportRun, SubjectLine, Transcript
 
@@ -60,6 +60,7 @@ def recorded_head(
         facts=[("results", str(path))],
         subjects=list(_bad_records(path)),
         requirements=requirements or [],
+        usage=spending_of_records(summary),
         measures=[Measure(name, number, mean) for name, number, mean in means_of(summary)],
         notes=notes,
     )

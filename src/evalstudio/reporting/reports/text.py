@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO
 
 from ...base.text import excerpt
-from ..spending import spending_text
+from ..spending import spending_lines
 from .model import ReportHead, ReportRun, Transcript
 from .words import counts_text, rate_text, verdict
 
@@ -16,6 +16,7 @@ class TextWriter:
     """All is in the head: single runs are not listed."""
 
     transcripts = 0
+    every_run = False
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -43,6 +44,6 @@ def _lines(head: ReportHead) -> list[str]:
         lines.append(f"{one.word}: {one.label}{reason}")
     if len(bad) > _MOST_SUBJECTS:
         lines.append(f"and {len(bad) - _MOST_SUBJECTS:,} more that did not pass")
-    lines += [spending_text(role) for role in head.usage]
+    lines += spending_lines(head.usage, head.noun)
     lines += [f"{name}: {value}" for name, value in head.facts]
     return lines
