@@ -17,6 +17,7 @@ from ..configs import StrictConfig
 from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
 from .production import ProductionSettings
+from .retention import RetentionSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
@@ -102,6 +103,10 @@ class ProjectConfig(StrictConfig):
     )
     defaults: Defaults = Defaults()
     production: ProductionSettings = ProductionSettings()
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(),
+        description="What server and workers delete by themselves; nothing unless given",
+    )
 
     @property
     def all_plugins(self) -> list[str]:
