@@ -113,6 +113,11 @@ def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
         ({"storage": {"connectionString": "x"}}, ["storage: connectionString is for postgres"]),
         ({"storage": {"type": "postgres", "connectionString": "x", "path": "y"}}, ["path is for sqlite"]),
         ({"name": None, "defaults": {"repetitions": -1}}, ["defaults.repetitions"]),
+        ({"retention": {"maxAge": "90"}}, ['retention.maxAge: "90" is not a period; write 90d']),
+        ({"retention": {"maxAge": "0d"}}, ["would keep nothing"]),
+        ({"retention": {"maxExecutions": 0}}, ["retention.maxExecutions"]),
+        ({"retention": {"maxAge": "9d", "keepLabels": ["=x"]}}, ["retention.keepLabels[0]"]),
+        ({"retention": {"keepLabels": ["release"]}}, ["retention: keepLabels needs maxAge or maxExecutions"]),
     ],
 )
 def test_what_is_wrong_is_named_by_its_path(
@@ -133,7 +138,7 @@ def test_several_problems_are_told_at_once(tmp_path: Path) -> None:
         f"  {path}:4: storage.pth: unknown key; did you mean path?",
         f"  {path}:5: x: unknown key; known are $schema, version, name, plugins, evaluators, llmSettings, "
         "storage, maxConcurrency, maxPerConnector, pythonModules, allowedHosts, allowedAddresses, "
-        "allowedVariables, trustedProxies, limits, defaults, production, telemetry",
+        "allowedVariables, trustedProxies, limits, defaults, production, telemetry, retention",
     ]
 
 

@@ -19,6 +19,7 @@ from evalstudio.messages import (
     read_messages,
     tool_calls_of,
 )
+from evalstudio.messages.shapes import messages_in
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -291,3 +292,22 @@ def test_a_call_alone_is_read_in_every_shape() -> None:
         {"type": "f_call"},
     )
     assert [ToolCall.model_validate(shape).name for shape in shapes] == ["f"] * 5
+
+
+_CALLS: list[dict[str, Any]] = [
+    {"id": "c1", "type": "function", "function": {"name": "book", "arguments": "{}"}},
+    {"id": "c1", "function": {"name": "book", "arguments": None}},
+    {"id": 7, "type": "function", "function": {"name": "book", "arguments": {"people": 2}}},
+    {"id": "c1", "function": {"name": "book", "arguments": "{}"}, "output": "booked"},
+    {"id": None, "function": {"name": "book", "arguments": "{}"}},
+]
+
+
+@pytest.mark.parametrize("calls", [None, [], *([call] for call in _CALLS), _CALLS])
+@pytest.mark.parametrize("more", [{}, {"id": "m1", "name": "Bo"}, {"tool_call_id": 4}])
+def test_the_short_way_for_openais_shape_reads_what_the_long_one_does(
+    calls: Any, more: dict[str, Any]
+) -> None:
+    item = {"role": "assistant", "content": "Done.", "tool_calls": calls, **more}
+    long_way = [Message.model_validate(one).to_json() for one in messages_in(item)]
+    assert [message.to_json() for message in read_messages([item])] == long_way

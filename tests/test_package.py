@@ -74,3 +74,10 @@ class TestThePackage:
         code = f"import sys, evalstudio; print(sorted({HEAVY} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]"
+
+    def test_knows_all_types_without_an_http_client(self) -> None:
+        types = "registry.list_connector_types(), registry.list_evaluator_types()"
+        made = "import sys, evalstudio; registry = evalstudio.create_registry()"
+        code = f"{made}; {types}; print('aiohttp' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "False"

@@ -269,6 +269,16 @@ class TestDatabase:
         assert typed("db", "prune", "--keep", "90d", "--yes", "--json").data["executions"] == 0
         assert typed("db", "prune", "--keep", "0h", "--yes").out.startswith("Deleted 1 executions, 3 runs")
 
+    def test_pruning_by_the_rules_of_the_config(
+        self, ran: dict[str, Any], project: Path, typed: Typed
+    ) -> None:
+        assert "give --keep 90d, or set retention" in typed("db", "prune", "--yes", code=2).err
+        config = project / "evalstudio.config.json"
+        rules = {"retention": {"maxAge": "90d", "maxExecutions": 5, "keepLabels": ["release"]}}
+        config.write_text(json.dumps(json.loads(config.read_text()) | rules))
+        assert "config's retention" in typed("db", "prune", code=2).err
+        assert typed("db", "prune", "--yes", "--json").data["executions"] == 0
+
     @pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 2160), (" 2 W ", 336)])
     def test_periods(self, text: str, hours: int) -> None:
         assert period_of(text).total_seconds() == hours * 3600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from ..project.config import StorageSettings
 
 app = typer.Typer(no_args_is_help=True, help="The database under a project.")
-
-_PERIOD = re.compile(r"(\d{1,6})\s*([hdw])\Z", re.IGNORECASE)
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 @app.command("status")
@@ -95,24 +91,36 @@ def restore_database(
 @on_local_project
 async def prune_database(
     project: LocalProject,
-    keep: Annotated[str, typer.Option(help="Keep what is younger: 90d, 12h, 8w.", show_default=False)],
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Keep what is younger: 90d, 12h, 8w. Without it, the config's retention holds."),
+    ] = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete executions and recorded evaluations that ended longer ago. Definitions stay."""
-    period = period_of(keep)
-    confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
-    pruned = await project.workspace.store.prune(period)
+    """Delete executions and recorded evaluations that ended longer ago. Definitions and baselines stay."""
+    store, rules = project.workspace.store, project.workspace.config.retention
+    if keep is not None:
+        period = period_of(keep)
+        confirm(f"Delete everything that ended more than {keep} ago?", yes=yes)
+        pruned = await store.prune(period)
+    elif rules.enabled:
+        confirm("Delete everything that the config's retention does not keep?", yes=yes)
+        pruned = await store.retain(rules.age, rules.max_executions, rules.keep_labels)
+    else:
+        raise fail("nothing says what to keep: give --keep 90d, or set retention in the config file")
     counts = {name: getattr(pruned, name) for name in ("executions", "runs", "evaluations", "events")}
     text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     print_result(as_json, counts, f"Deleted {text}.")
 
 
 def period_of(text: str) -> timedelta:
-    match = _PERIOD.match(text.strip())
-    if match is None:
-        raise fail(f'--keep "{text}" is not a period; write 90d, 12h or 8w')
-    return int(match[1]) * _UNITS[match[2].lower()]
+    from ..base.periods import read_period
+
+    try:
+        return read_period(text)
+    except ValueError as error:
+        raise fail(f"--keep {error}") from None
 
 
 def _storage(config: Path | None) -> tuple[StorageSettings, Path]:

@@ -90,9 +90,10 @@ def worker(
 
         from ..base.signals import stop_on_signals
         from ..execution.processor import Processor
+        from ..execution.retention import retaining
         from ..storage.contract import Filters
 
-        async with local_project_at(config) as project:
+        async with local_project_at(config) as project, retaining(project.workspace):
             # Before the first run is claimed: a plugin that cannot be loaded is no fault of a run.
             _ = project.workspace.registry
             processor = Processor(project.workspace, concurrency=concurrency)

@@ -11,9 +11,9 @@ from pydantic import Field
 from ..base.concurrency import blocking
 from ..base.functions import FUNCTION_NAME, import_function
 from ..configs import TYPE_NAME
+from .calling import call
 from .connection import CallLimits
 from .contract import ConnectorContext, ConnectorDefinition, ConnectorError, ProjectScope, define_connector
-from .session import call
 
 
 class PythonConfig(CallLimits):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..base.booleans import read_bool
 from ..base.json_text import json_text
+from ..base.paths import fields_of
 from ..base.problems import suggestion
 from ..base.text import cut, excerpt
 from ..evaluators.results import Attempt
@@ -200,7 +201,7 @@ def _messages(items: object, most: int) -> list[Message]:
 
 def _check_parts(items: Iterable[object]) -> None:
     """Refuse what would take seconds to read: many small parts and tool calls in few messages."""
-    fields = (as_fields(item) or {} for item in items)
+    fields = (fields_of(item) or as_fields(item) or {} for item in items)
     count = sum(
         len(cast(list[Any], part)) for one in fields for part in one.values() if isinstance(part, list)
     )

@@ -6,9 +6,8 @@ Whatever a connector's function does, what comes out is a reply, a ``ConnectorEr
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import random
 from time import perf_counter
@@ -19,7 +18,7 @@ import orjson
 from aiohttp import ClientError, ClientTimeout
 
 from ..base.addresses import shown_address
-from ..base.concurrency import Clock, TimeLimitExceeded, WorkAborted, agent_threads, bounded, pulse
+from ..base.concurrency import TimeLimitExceeded, WorkAborted, bounded, pulse
 from ..base.json_text import json_text
 from ..base.paths import Steps, texts_in
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
@@ -28,6 +27,7 @@ from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
 from ..telemetry import agent_call
+from .calling import call
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection, CallPolicy
 from .contract import (
     ConnectorContext,
@@ -373,22 +373,3 @@ async def close_connectors(definitions: Iterable[ConnectorDefinition]) -> None:
             log.warning('Connector "%s" did not close within %g s', definition.type, _CLOSE_SECONDS)
         except Exception as error:
             log.warning('Connector "%s" failed to close: %s', definition.type, error)
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it only makes a coroutine: functions and objects with an async ``__call__``."""
-    code = getattr(function, "__code__", None)
-    if code is not None and code.co_flags & inspect.CO_COROUTINE:
-        return True
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - asks what kind it is, not whether it is there
-    )
-
-
-async def call(function: Callable[..., Any], *arguments: Any, clock: Clock | None = None) -> object:
-    """The function's answer; what blocks runs in a worker thread, and the clock only while it runs there."""
-    if _is_async(function):
-        returned: object = function(*arguments)
-    else:
-        returned = await agent_threads.run(lambda: function(*arguments), clock)
-    return await cast(Awaitable[object], returned) if inspect.isawaitable(returned) else returned

@@ -129,6 +129,8 @@ class DefinitionService:
     async def refused_without_plugins(self) -> list[RefusedDefinition]:
         """The same as far as it can be told without running the code of plugins."""
         state = await load_project_state(self._store)
+        if not state.entities:
+            return []
         context = DefinitionContext(create_registry(), self._workspace.folder)
         return await asyncio.to_thread(refused_definitions, state, context, known_types_only=True)
 

@@ -20,7 +20,15 @@ from pydantic import (
 from ..base.json_text import json_text
 from ..base.problems import problems_of
 from .parts import UnreadableMessage, as_fields, is_said, quoted, read_call, type_of
-from .shapes import KNOWN_ROLES, has_speaker, is_plain, looks_like_message, messages_in
+from .shapes import (
+    KNOWN_ROLES,
+    has_speaker,
+    is_plain,
+    is_read,
+    is_read_call,
+    looks_like_message,
+    messages_in,
+)
 
 
 class ContentBlock(BaseModel):
@@ -61,6 +69,8 @@ class ToolCall(BaseModel):
     @classmethod
     def _from_other_shapes(cls, value: object) -> object:
         """Accept a call in any of the shapes that frameworks write one in."""
+        if is_read_call(value):
+            return value
         fields = as_fields(value)
         return value if fields is None or isinstance(value, ToolCall) else read_call(fields, type_of(fields))
 
@@ -186,6 +196,8 @@ def _read_item(item: object, place: int, speaker: str | None) -> list[Message]:
     if speaker is not None and type_of(fields) == "text" and not has_speaker(fields):
         fields = {"role": speaker, "content": [fields]}
     try:
+        if is_read(fields):
+            return [Message.model_validate(fields)]
         return [Message.model_validate(one) for one in messages_in(fields)]
     except UnreadableMessage as error:
         raise UnreadableItem(place, f"is not valid: {error}") from None

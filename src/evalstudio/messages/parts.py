@@ -123,7 +123,8 @@ def quoted(value: object) -> str:
 
 def as_fields(value: object) -> Fields | None:
     """The fields of an object, or of another library's model; nothing where it is something else."""
-    if isinstance(value, Mapping):
+    # A dict is asked for first: that it is a mapping too takes ten times as long to find out.
+    if isinstance(value, dict | Mapping):
         return dict(cast(Mapping[str, Any], value))
     return value.model_dump() if isinstance(value, BaseModel) else None
 

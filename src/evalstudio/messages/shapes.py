@@ -62,6 +62,8 @@ _CHUNKS = "tool_call_chunks"
 _CONTENTS = ("content", "contentParts", "parts")
 _READ = frozenset({"role", "content", "parts", "additional_kwargs", _CHUNKS, *_CALL_LISTS, *CALL_KEYS})
 _PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "id"})
+_PLAIN_CALL = frozenset({"id", "type", "function"})
+_SPOKEN = frozenset({"role", *_CONTENTS, _CHUNKS, *_CALL_LISTS})
 _TEXT, _LIST = (str, type(None)), (list, type(None))
 
 
@@ -83,10 +85,31 @@ def _is_plain_call(call: Any) -> bool:
     return function is not None and function.keys() == {"name", "arguments"} and bool(function["name"])
 
 
+def is_read(fields: Mapping[str, Any]) -> bool:
+    """Whether reading a message would leave it as it is: plain, and nothing but the call in its calls."""
+    calls = fields.get("tool_calls")
+    return calls != [] and is_plain(fields) and all(map(is_read_call, cast(Iterable[Any], calls or ())))
+
+
+def is_read_call(call: object) -> bool:
+    """Whether reading a call would leave it as it is; one that brings its result along is taken apart."""
+    if not isinstance(call, dict) or not _PLAIN_CALL.issuperset(cast(Fields, call)):
+        return False
+    fields = cast(Fields, call)
+    function: Any = fields.get("function")
+    return (
+        isinstance(fields.get("id"), str)
+        and isinstance(fields.get("type", ""), str)
+        and isinstance(function, dict)
+        and cast(Fields, function).keys() == {"name", "arguments"}
+        and isinstance(function["name"], str)
+        and function["name"] != ""
+    )
+
+
 def looks_like_message(fields: Mapping[str, Any]) -> bool:
     """Whether an object is a message, or something that stands for one."""
-    keys = {"role", *_CONTENTS, _CHUNKS, *_CALL_LISTS}
-    return not keys.isdisjoint(fields) or has_speaker(fields)
+    return bool(fields) and (not _SPOKEN.isdisjoint(fields) or has_speaker(fields))
 
 
 def has_speaker(fields: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
 from ..telemetry.opening import FLUSH_SECONDS
 from .production import ProductionSettings
+from .retention import RetentionSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
@@ -128,6 +129,10 @@ class ProjectConfig(StrictConfig):
     defaults: Defaults = Defaults()
     production: ProductionSettings = ProductionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(),
+        description="What server and workers delete by themselves; nothing unless given",
+    )
 
     @property
     def all_plugins(self) -> list[str]:

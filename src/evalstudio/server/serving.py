@@ -20,6 +20,7 @@ from ..execution.intake import IntakeTask
 from ..execution.monitoring import on_conversation
 from ..execution.processor import ProcessorTask
 from ..execution.receiving import Receiver, missing_extra
+from ..execution.retention import retaining
 from ..execution.workspace import open_workspace
 from ..project.config import ProjectConfig, find_config, read_config
 from .app import create_app
@@ -69,7 +70,10 @@ async def open_studio(
 ) -> AsyncGenerator[Studio]:
     """The project behind a server. In token mode agents must have public addresses."""
     check = public_only(_config(config_path)[0].allowed_addresses) if policy.token_mode else None
-    async with open_workspace(config_path, address_check=check, tolerant=True) as workspace:
+    async with (
+        open_workspace(config_path, address_check=check, tolerant=True) as workspace,
+        retaining(workspace),
+    ):
         # What cannot be set up is said at the start, not by the first run.
         _ = workspace.telemetry
         processing = ProcessorTask(workspace, enabled=processor)

@@ -67,12 +67,8 @@ def _moment(unit: Transaction) -> int:
 
 def _locked(unit: Transaction, key: str, name: str) -> int:
     """The moment of a row, made where it is missing and held until the end of the transaction."""
-    if unit.is_postgres:
-        from sqlalchemy.dialects.postgresql import insert
-    else:
-        from sqlalchemy.dialects.sqlite import insert
     row = {"key": key, "name": name, "until": 0}
-    unit.connection.execute(insert(model_limits).values(row).on_conflict_do_nothing())
+    unit.connection.execute(unit.insert_into(model_limits).values(row).on_conflict_do_nothing())
     query = select(_table.until).where(_table.key == key, _table.name == name).with_for_update()
     return unit.connection.execute(query).scalar_one()
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Table, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import delete, func, select, update
 
 from ..project.alarms import Alarm
 from ..project.entities import Execution
@@ -105,7 +104,7 @@ def keep_review(unit: Transaction, review: MonitorReview, advance: Advance) -> b
 
 def _keep_run(unit: Transaction, execution: Execution, finished: FinishedRun) -> None:
     row = execution_row(execution, 0, now_ms())
-    unit.connection.execute(_insert(unit, executions).values(row).on_conflict_do_nothing())
+    unit.connection.execute(unit.insert_into(executions).values(row).on_conflict_do_nothing())
     record(unit, execution, [finished])
 
 
@@ -153,20 +152,16 @@ def _locked_review(unit: Transaction, review: MonitorReview) -> AnyRow:
         "at": review.at_ms,
         "reviewed": now_ms(),
     }
-    unit.connection.execute(_insert(unit, monitored).values(row).on_conflict_do_nothing())
+    unit.connection.execute(unit.insert_into(monitored).values(row).on_conflict_do_nothing())
     query = select(monitored).where(*_of(review.monitor_id, review.conversation_key))
     return unit.connection.execute(query.with_for_update()).one()
 
 
 def _locked_test(unit: Transaction, monitor_id: str) -> Mapping[str, Any] | None:
     row: dict[str, Any] = {"monitor_id": monitor_id, "body": {}}
-    unit.connection.execute(_insert(unit, monitor_tests).values(row).on_conflict_do_nothing())
+    unit.connection.execute(unit.insert_into(monitor_tests).values(row).on_conflict_do_nothing())
     query = select(monitor_tests.c.body).where(monitor_tests.c.monitor_id == monitor_id)
     return unit.connection.execute(query.with_for_update()).scalar_one() or None
-
-
-def _insert(unit: Transaction, table: Table) -> Any:
-    return (postgresql.insert if unit.is_postgres else sqlite.insert)(table)
 
 
 def monitor_test(unit: Transaction, monitor_id: str) -> Mapping[str, Any] | None:
@@ -184,7 +179,7 @@ def restart_monitor(unit: Transaction, monitor_id: str) -> None:
 def reserve_judge_calls(unit: Transaction, monitor_id: str, day: str, calls: int, most: int) -> bool:
     """Set aside calls of judges for a day, unless that would be more than the day has."""
     row = {"monitor_id": monitor_id, "day": day, "calls": 0}
-    unit.connection.execute(_insert(unit, monitor_budgets).values(row).on_conflict_do_nothing())
+    unit.connection.execute(unit.insert_into(monitor_budgets).values(row).on_conflict_do_nothing())
     spent = monitor_budgets.c.calls
     fits = (*_day(monitor_id, day), spent + calls <= most)
     return (

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from ..base.outages import OutagePolicy
 from .errors import StorageError
 from .events import ListenTask, WakeSignals
+from .schema import for_postgres
 from .transaction import CHANNEL, Transaction, postgres_failure
 
 log = logging.getLogger("evalstudio")
@@ -48,6 +49,8 @@ def plain_dsn(text: str) -> str:
 
 
 def connect(dsn: str) -> AsyncEngine:
+    for_postgres()
+
     async def opened(*_: object, **__: object) -> Any:
         return await asyncpg.connect(dsn, timeout=_CONNECT_SECONDS, command_timeout=120)
 

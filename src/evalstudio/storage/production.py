@@ -219,9 +219,7 @@ def _new(key: str, name: str) -> dict[str, Any]:
 def _ignoring(unit: Transaction, table: Table) -> Any:
     """An insert that leaves what is there already: another server may have been faster."""
     if unit.is_postgres:
-        from sqlalchemy.dialects.postgresql import insert as postgres_insert
-
-        return postgres_insert(table).on_conflict_do_nothing()
+        return unit.insert_into(table).on_conflict_do_nothing()
     return insert(table).prefix_with("OR IGNORE")
 
 

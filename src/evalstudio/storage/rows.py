@@ -147,12 +147,7 @@ def keep(unit: Transaction, new: Mapping[str, Snapshot]) -> None:
     moment = now_ms()
     # Sorted, so that two processes queueing the same things never wait for each other in a circle.
     rows = [{"hash": key, "used": moment, "body": new[key].body} for key in sorted(new)]
-    # Imported where it is known which one is needed: a dialect takes as long as many a command.
-    if unit.is_postgres:
-        from sqlalchemy.dialects.postgresql import insert as insert_into
-    else:
-        from sqlalchemy.dialects.sqlite import insert as insert_into
-    insert = insert_into(snapshots)
+    insert = unit.insert_into(snapshots)
     unit.connection.execute(
         insert.on_conflict_do_update(index_elements=["hash"], set_={"used": insert.excluded.used}), rows
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
 
-from sqlalchemy import ColumnElement, delete, or_, select, union_all, update
+from sqlalchemy import ColumnElement, delete, select, update
 
 from .contract import COUNT_OF
 from .errors import InUse, NotFound
@@ -16,22 +15,17 @@ from .schema import (
     USED,
     VERDICT,
     baselines,
-    evaluations,
-    events,
     executions,
     feedback,
-    idempotency,
     messages,
     outputs,
     runs,
-    snapshots,
     turns,
 )
 from .transaction import Transaction, mark_partial, now_ms
 
 BATCH = 1000
 DELETE_BATCH = 500
-_DAY = 86_400_000
 
 
 def which_runs(execution_id: str | None, run_ids: Sequence[str] | None) -> ColumnElement[bool]:
@@ -190,40 +184,3 @@ def _delete_with_rows(unit: Transaction, ids: Sequence[str]) -> None:
     for table in (messages, turns, outputs, feedback):
         unit.connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     unit.connection.execute(delete(runs).where(runs.c.id.in_(ids)))
-
-
-def old_executions(unit: Transaction, before: int) -> list[str]:
-    """Executions that ended before a moment and are no baseline, and those whose deletion was interrupted."""
-    ended = executions.c.completed < before
-    over = executions.c.status.in_(("completed", "cancelled"))
-    spared = executions.c.id.in_(select(baselines.c.execution_id))
-    query = select(executions.c.id).where(or_(ended & over & ~spared, executions.c.deleting.is_(True)))
-    return list(unit.connection.execute(query.order_by(executions.c.id)).scalars())
-
-
-def delete_evaluations(unit: Transaction, before: int) -> int:
-    query = select(evaluations.c.id).where(evaluations.c.created < before)
-    ids = list(unit.connection.execute(query.order_by(evaluations.c.id).limit(DELETE_BATCH)).scalars())
-    unit.connection.execute(delete(feedback).where(feedback.c.evaluation_id.in_(ids)))
-    unit.connection.execute(delete(evaluations).where(evaluations.c.id.in_(ids)))
-    return len(ids)
-
-
-def delete_events(unit: Transaction, before: int) -> int:
-    """Old events from the oldest on, up to the first that is not old."""
-    query = select(events.c.id, events.c.at).order_by(events.c.id).limit(DELETE_BATCH * 4)
-    ids = [row.id for row in takewhile(lambda row: row.at < before, unit.connection.execute(query).all())]
-    if ids:
-        unit.connection.execute(delete(events).where(events.c.id <= ids[-1]))
-    return len(ids)
-
-
-def delete_leftovers(unit: Transaction) -> None:
-    """Idempotency keys of yesterday, and snapshots that no run or execution refers to."""
-    yesterday = now_ms() - _DAY
-    unit.connection.execute(delete(idempotency).where(idempotency.c.created < yesterday))
-    of_runs = (runs.c.scenario_snapshot, runs.c.persona_snapshot, runs.c.connector_snapshot)
-    columns = (*of_runs, executions.c.environment)
-    needed = union_all(*(select(column).where(column.is_not(None)).distinct() for column in columns))
-    unused = (snapshots.c.used < yesterday, snapshots.c.hash.not_in(needed))
-    unit.connection.execute(delete(snapshots).where(*unused))

@@ -24,6 +24,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TextClause,
     false,
     text,
 )
@@ -214,6 +215,19 @@ runs = Table(
     Column("judge_cost", Float(53)),
 )
 
+
+def _partial(name: str, *columns: Column[Any], where: TextClause) -> None:
+    """An index over some rows. PostgreSQL is told which by ``for_postgres``: its dialect is slow to load."""
+    Index(name, *columns, sqlite_where=where, info={"where": where})
+
+
+def for_postgres() -> None:
+    """Complete the tables for PostgreSQL, before they are made or compared there."""
+    for index in (index for table in metadata.tables.values() for index in table.indexes):
+        if "where" in index.info:
+            index.dialect_options["postgresql"]["where"] = index.info["where"]
+
+
 WAITING, HELD = text("status = 'queued'"), text("status = 'running'")
 BAD = text("outcome in ('fail', 'error')")
 OPEN_STATUSES = ("queued", "running", "cancelled")
@@ -221,10 +235,10 @@ OPEN = text("status in ('queued', 'running', 'cancelled')")
 for owner in ("execution", "eval", "scenario", "persona", "connector"):
     Index(f"runs_by_{owner}", runs.c[f"{owner}_id"], runs.c.id)
 _queue_order = (runs.c.queued, runs.c.id, runs.c.connector_id, runs.c.execution_id)
-Index("runs_waiting", *_queue_order, sqlite_where=WAITING, postgresql_where=WAITING)
-Index("runs_held", runs.c.lease_until, sqlite_where=HELD, postgresql_where=HELD)
-Index("runs_open", runs.c.status, runs.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
-Index("runs_bad", runs.c.outcome, runs.c.id, sqlite_where=BAD, postgresql_where=BAD)
+_partial("runs_waiting", *_queue_order, where=WAITING)
+_partial("runs_held", runs.c.lease_until, where=HELD)
+_partial("runs_open", runs.c.status, runs.c.id, where=OPEN)
+_partial("runs_bad", runs.c.outcome, runs.c.id, where=BAD)
 
 
 def _of_attempt(name: str, *numbers: str, documents: Sequence[str]) -> Table:
@@ -334,17 +348,12 @@ conversations = Table(
     Column("tail", Id),
 )
 OPEN_CONVERSATION, COMPLETE = text("status = 'open'"), text("status = 'complete' and handed < revision")
-Index(
-    "conversations_open",
-    conversations.c.last,
-    sqlite_where=OPEN_CONVERSATION,
-    postgresql_where=OPEN_CONVERSATION,
-)
-Index("conversations_waiting", conversations.c.last, sqlite_where=COMPLETE, postgresql_where=COMPLETE)
+_partial("conversations_open", conversations.c.last, where=OPEN_CONVERSATION)
+_partial("conversations_waiting", conversations.c.last, where=COMPLETE)
 Index("conversations_by_age", conversations.c.last)
 Index("conversations_by_tail", conversations.c.tail)
 TAKEN = text("worker_id is not null")
-Index("conversations_held", conversations.c.worker_id, sqlite_where=TAKEN, postgresql_where=TAKEN)
+_partial("conversations_held", conversations.c.worker_id, where=TAKEN)
 
 traces = Table(
     "traces",
@@ -414,4 +423,4 @@ alarms = Table(
 )
 PENDING = text("delivery = 'pending'")
 Index("alarms_by_monitor", alarms.c.monitor_id, alarms.c.id)
-Index("alarms_pending", alarms.c.next_try, sqlite_where=PENDING, postgresql_where=PENDING)
+_partial("alarms_pending", alarms.c.next_try, where=PENDING)

@@ -80,6 +80,8 @@ def set_up(connection: sqlite3.Connection, *, reading: bool = False, full_sync: 
     """
     connection.isolation_level = None
     if not reading:
+        # Of a new file, before anything is in it: what is deleted can be given back to the disk.
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         retry_while_busy(lambda: connection.execute("PRAGMA journal_mode=WAL"))
     connection.execute(f"PRAGMA synchronous={'FULL' if full_sync else 'NORMAL'}")
     connection.execute("PRAGMA foreign_keys=ON")

@@ -30,6 +30,7 @@ from . import (
     production,
     queue,
     recording,
+    retention,
     run_controls,
     tallies,
 )
@@ -38,7 +39,7 @@ from . import ended_sessions as logouts
 from . import evaluations as recorded
 from . import events as event_log
 from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
-from .errors import InUse
+from .errors import InUse, NotFound
 from .events import ListenTask, WakeSignals
 from .rows import SnapshotCache
 from .transaction import Transaction, known_target, mark_partial, now_ms
@@ -246,20 +247,42 @@ class SqlStore:
     async def prune(self, keep: timedelta) -> Pruned:
         """Delete what ended longer ago than this, and what nothing refers to any more."""
         before = now_ms() - keep // timedelta(milliseconds=1)
-        old = await self.database.read(lambda unit: run_controls.old_executions(unit, before))
-        runs = sum([await self._delete_old(execution_id) for execution_id in old])
-        evaluations = await self._in_batches(run_controls.delete_evaluations, before)
-        stale = max(before, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
-        events = await self._in_batches(run_controls.delete_events, stale)
-        await self.database.write(run_controls.delete_leftovers)
-        return Pruned(len(old), runs, evaluations, events)
+        old = await self.database.read(lambda unit: retention.old_executions(unit, before))
+        return await self._prune(old, before)
 
-    async def _delete_old(self, execution_id: str) -> int:
+    async def retain(
+        self, max_age: timedelta | None, max_executions: int | None, keep_labels: Sequence[str] = ()
+    ) -> Pruned:
+        """Keep what the project's rules say; delete the rest some rows at a time, and give back the space."""
+        before = None if max_age is None else now_ms() - max_age // timedelta(milliseconds=1)
+        old = await self.database.read(
+            lambda unit: retention.surplus_executions(unit, before, max_executions, keep_labels)
+        )
+        return await self._prune(old, before, keep_labels)
+
+    async def _prune(self, old: Sequence[str], before: int | None, keep_labels: Sequence[str] = ()) -> Pruned:
+        runs = [await self._delete_surplus(execution_id, keep_labels) for execution_id in old]
+        evaluations = 0
+        if before is not None:
+            evaluations = await self._in_batches(retention.delete_evaluations, before)
+        stale = max(before or 0, now_ms() - _EVENTS_KEPT // timedelta(milliseconds=1))
+        events = await self._in_batches(retention.delete_events, stale)
+        await self.database.write(retention.delete_leftovers)
+        await self._in_batches(retention.give_back)
+        deleted = [number for number in runs if number is not None]
+        return Pruned(len(deleted), sum(deleted), evaluations, events)
+
+    async def _delete_surplus(self, execution_id: str, keep_labels: Sequence[str]) -> int | None:
+        """How many runs it had; nothing where it stays. A long pruning looks again before each."""
+        free = await self.database.read(lambda unit: retention.may_still_go(unit, execution_id, keep_labels))
+        return await self._delete_old(execution_id) if free else None
+
+    async def _delete_old(self, execution_id: str) -> int | None:
         try:
             return await self.delete_execution(execution_id)
-        except InUse:
-            # It has become a baseline in the meantime.
-            return 0
+        except (InUse, NotFound):
+            # It has become a baseline in the meantime, or another process was faster.
+            return None
 
     async def _in_batches(self, operation: Operation[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
         """Repeat a bounded operation until there is nothing more to do."""

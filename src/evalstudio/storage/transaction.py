@@ -81,6 +81,17 @@ class Transaction:
     def is_postgres(self) -> bool:
         return self.connection.dialect.name == "postgresql"
 
+    def insert_into(self, table: Table) -> Any:
+        """An insert that can say what to do where the row is there already.
+
+        Its dialect is imported where it is known which one: that takes as long as many a command.
+        """
+        if self.is_postgres:
+            from sqlalchemy.dialects.postgresql import insert as insert_here
+        else:
+            from sqlalchemy.dialects.sqlite import insert as insert_here
+        return insert_here(table)
+
     def add(self, table: Table, row: dict[str, Any]) -> None:
         """A row to be appended when the operation is over."""
         self.rows[table].append(row)
