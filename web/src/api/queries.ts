@@ -116,6 +116,13 @@ export const scenarioYamlQuery = (id: string) =>
     queryKey: ['scenarios', id, 'yaml'],
     queryFn: () => dataOf(client.GET('/api/scenarios/{id}/yaml', { params: { path: { id } } })),
   });
+/** A scenario that says what was said in a run; nothing is stored. */
+export const draftedScenarioQuery = (runId: string) =>
+  queryOptions({
+    queryKey: ['scenarios', 'drafted', runId],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => dataOf(client.POST('/api/runs/{id}/scenario', { params: { path: { id: runId } } })),
+  });
 export const createScenario = (body: Schemas['Scenario']) =>
   dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
 export const updateScenario = (id: string, version: number, body: Schemas['Scenario']) =>
