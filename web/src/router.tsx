@@ -26,7 +26,7 @@ function page<const Path extends string>(path: Path, load: Page) {
 export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'unasserted', 'flaky', 'waiting'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
-export const GROUPINGS = ['scenario', 'connector', 'persona'] as const;
+export const GROUPINGS = ['scenario', 'connector', 'persona', 'evaluator'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 interface ExecutionSearch {

@@ -382,6 +382,24 @@ export const executionSummaryQuery = (id: string) =>
     refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
   });
+type Over = Pick<Schemas['Execution'], 'id' | 'updatedAt'>;
+/** Whether an execution that is over reached what is required. */
+export const conclusionQuery = ({ id, updatedAt }: Over) =>
+  queryOptions({
+    queryKey: ['conclusions', id, updatedAt],
+    queryFn: () => dataOf(client.GET('/api/executions/{id}/conclusion', { params: { path: { id } } })),
+  });
+export const distributionsQuery = ({ id, updatedAt }: Over) =>
+  queryOptions({
+    queryKey: ['distributions', id, updatedAt],
+    queryFn: () =>
+      dataOf(client.GET('/api/stats/executions/{id}/distributions', { params: { path: { id } } })),
+  });
+export const evaluatorStatsQuery = (query: Query<'/api/stats/evaluators'>) =>
+  queryOptions({
+    queryKey: ['stats', 'evaluators', query],
+    queryFn: () => dataOf(client.GET('/api/stats/evaluators', { params: { query } })),
+  });
 export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
   queryOptions({
     queryKey: ['stats', 'flaky', query],
