@@ -123,6 +123,9 @@ export const draftedScenarioQuery = (runId: string) =>
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: () => dataOf(client.POST('/api/runs/{id}/scenario', { params: { path: { id: runId } } })),
   });
+/** The cases in the text of a CSV or JSONL file; nothing is stored. */
+export const readCases = (name: string, text: string) =>
+  dataOf(client.POST('/api/cases', { body: { name, text } }));
 export const createScenario = (body: Schemas['Scenario']) =>
   dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
 export const updateScenario = (id: string, version: number, body: Schemas['Scenario']) =>

@@ -91,7 +91,7 @@ function TypeCard({ type }: { type: Type }) {
         <Code>{type.type}</Code>
         {type.kind === 'assertion' && (
           <Text size="xs" c="dimmed">
-            {GATES[type.gate].label}
+            {GATES[type.gate].meaning}
           </Text>
         )}
         {!type.builtin && (
