@@ -85,11 +85,17 @@ def test_an_execution_is_sorted_grouped_exported_and_run_again(site: Site, done:
     group = page.get_by_role("table", name="Runs by scenario").get_by_role("row", name="Greets the guest")
     expect(group).to_contain_text("2 of 2")
 
+    page.get_by_text("By evaluator", exact=True).click()
+    checks = page.get_by_role("table", name="Runs by evaluator").get_by_role("row")
+    expect(checks.nth(1)).to_contain_text("regex")
+    expect(page.get_by_role("table", name="Cost and tokens by role")).to_contain_text("Simulated user")
+    expect(page.get_by_role("img", name=re.compile("^Latency: .* from .* ms"))).to_be_visible()
+
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="CSV").click()
     assert "Names the hours" in Path(download.value.path()).read_text()
-    expect(page.get_by_role("link", name="Compare")).to_have_attribute(
+    expect(page.get_by_role("main").get_by_role("link", name="Compare")).to_have_attribute(
         "href", re.compile(f"/compare\\?base=.*candidate={done['id']}")
     )
     page.get_by_role("button", name="Run again").click()

@@ -138,6 +138,63 @@ def test_which_runs_does_an_evaluator_fail(visitor: Visitor) -> None:
     assert visitor.clicks == 2
 
 
+def test_which_evaluator_fails_most_this_week(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.click(page.get_by_role("link", name="Evaluators"))
+    worst = page.get_by_role("table", name="Evaluators that fail most").get_by_role("row").nth(1)
+    expect(worst).to_contain_text("says the right thing")
+    expect(worst).to_contain_text("76 of 94")
+    assert visitor.clicks == 1
+
+
+def test_turn_this_failure_into_a_test(visitor: Visitor, story: Story) -> None:
+    page = visitor.page
+    failures = page.get_by_role("table", name="New failures")
+    visitor.click(failures.get_by_role("row").filter(has_text="Refund status").first.get_by_role("link"))
+    visitor.click(page.get_by_role("link", name="Make a scenario of it"))
+    expect(page.get_by_text("Drafted from a run")).to_be_visible()
+    expect(page.get_by_label("Name", exact=True).first).to_have_value(re.compile("Refund status"))
+    page.get_by_label("Name", exact=True).first.fill("Refund is looked up")
+    visitor.click(page.get_by_role("button", name="Create"))
+    expect(page.get_by_role("heading", name="Refund is looked up", level=1)).to_be_visible()
+    made = story.site.named("scenarios", "Refund is looked up")
+    assert made["script"] == ["Hello", "Where is my refund?"]
+    assert visitor.clicks == 3
+
+
+def test_why_was_the_requirement_missed(visitor: Visitor) -> None:
+    page = visitor.page
+    latest = page.get_by_role("table", name="Executions").get_by_role("row").nth(1)
+    visitor.click(latest.get_by_role("link"))
+    requirements = page.get_by_role("table", name="Requirements").get_by_role("row")
+    expect(requirements.filter(has_text="passRate")).to_contain_text("22 of 30 passed")
+    expect(requirements.filter(has_text="Missed")).to_have_count(1)
+    used = page.get_by_role("table", name="Cost and tokens by role").get_by_role("row")
+    expect(used.filter(has_text="Agent")).to_contain_text("not known")
+    assert visitor.clicks == 1
+
+
+def test_many_cases_come_from_a_spreadsheet(visitor: Visitor, story: Story) -> None:
+    page = visitor.page
+    scenario = story.site.post("/api/scenarios", {"name": "Cities", "script": ["To {{city}}?"]})
+    page.goto(f"/scenarios/{scenario['id']}")
+    visitor.click(page.get_by_role("button", name="Paste or upload"))
+    dialog = page.get_by_role("dialog", name="Cases from CSV or JSONL")
+    dialog.get_by_label("Text").fill("name,city\nin town,Bern,too many")
+    visitor.click(dialog.get_by_role("button", name="Add cases"))
+    expect(dialog.get_by_role("alert")).to_contain_text("pasted.csv:2")
+    dialog.get_by_label("Text").fill("name,city\nin town,Bern\nfar away,Geneva")
+    visitor.click(dialog.get_by_role("button", name="Add cases"))
+    expect(page.get_by_label("city in case 2")).to_have_value("Geneva")
+    visitor.click(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text('Saved "Cities"')).to_be_visible()
+    kept = story.site.named("scenarios", "Cities")["cases"]
+    assert [(one["name"], one["vars"]) for one in kept] == [
+        ("in town", {"city": "Bern"}),
+        ("far away", {"city": "Geneva"}),
+    ]
+
+
 def test_how_flaky_is_a_scenario_and_on_which_connector(visitor: Visitor) -> None:
     page = visitor.page
     visitor.click(
@@ -205,6 +262,7 @@ def test_pages_are_accessible_and_nothing_moves_while_they_load(visitor: Visitor
     page.add_init_script(_SHIFTS)
     paths = ["/", "/compare", compared, f"{compared}&tab=regressed", f"/scenarios/{scenario}?view=results"]
     paths += [f"/scenarios/{scenario}?view=yaml", f"/evals/{chosen}", "/evaluators/regex"]
+    paths += ["/evaluators", f"/executions/{ids['shorter']}", f"/evals/{chosen}/edit"]
     for path in paths:
         page.goto(path)
         expect(page.get_by_role("heading", level=1)).to_be_visible()

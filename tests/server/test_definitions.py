@@ -303,3 +303,25 @@ class TestTypes:
         found = await api.found(f"/api/scenarios/{scenario['id']}/prompt?personaId={persona['id']}")
         assert "You are Ada" in found["prompt"]
         assert "You are hungry" in found["prompt"]
+
+
+async def test_cases_are_read_from_the_text_of_a_file_and_not_stored(api: Api) -> None:
+    read = await api("POST", "/api/cases", {"name": "x.csv", "text": "name,city\na,Rome\n,Bern\n"})
+    assert read.status == 200, read.text
+    assert [(one["name"], one["vars"]) for one in read.json] == [
+        ("a", {"city": "Rome"}),
+        (None, {"city": "Bern"}),
+    ]
+    lines = '{"city": 3, "groundTruth": "x"}\n'
+    (only,) = (await api("POST", "/api/cases", {"name": "x.jsonl", "text": lines})).json
+    assert (only["vars"], only["groundTruth"]) == ({"city": 3}, "x")
+    for name, text, message in (
+        ("x.csv", "a,b\n1\n", "x.csv:2"),
+        ("x.jsonl", "{", "x.jsonl:1"),
+        ("/etc/passwd", "a", "cases are read from"),
+        ("x.csv", "name\na\na\n", 'two cases are called "a"'),
+        ("x.csv", "", "has no cases"),
+    ):
+        refused = await api("POST", "/api/cases", {"name": name, "text": text})
+        assert refused.status == 422, refused.text
+        assert message in refused.text.replace("\\", ""), refused.text

@@ -164,3 +164,34 @@ async def test_search_finds_definitions_executions_and_runs(project: Path) -> No
         assert [one["id"] for one in await api.found(f"/api/search?text={run['id']}")] == [run["id"]]
         assert await api.found("/api/search?text=nothing+like+it") == []
         assert (await api("GET", "/api/search?text=+")).status == 422
+
+
+async def test_evaluators_of_an_execution_and_of_a_week_with_the_worst_first(project: Path) -> None:
+    async with serving(project, processor=True) as api, AsyncClient(api.url) as client:
+        (project.parent / "broken.txt").write_text("refund")
+        execution = await executed(client)
+        for query in (f"executionId={execution}", "since=2020-01-01T00:00:00Z"):
+            figures = await api.found(f"/api/stats/evaluators?{query}")
+            worst = figures["evaluators"][0]
+            assert (worst["type"], worst["kind"], worst["failed"], worst["errored"]) == (
+                "regex",
+                "assertion",
+                3,
+                0,
+            )
+            assert (worst["rate"]["passed"], worst["rate"]["of"]) == (3, 6)
+            assert (figures["runsRead"], figures["moreRuns"]) == (6, False)
+        later = await api.found("/api/stats/evaluators?since=2999-01-01T00:00:00Z")
+        assert later == {"evaluators": [], "runsRead": 0, "moreRuns": False}
+        assert (await api("GET", "/api/stats/evaluators?executionId=nothing")).status == 404
+
+
+async def test_the_runs_of_an_execution_are_spread_over_bins(project: Path) -> None:
+    async with serving(project, processor=True) as api, AsyncClient(api.url) as client:
+        (project.parent / "broken.txt").write_text("refund")
+        execution = await executed(client)
+        spread = await api.found(f"/api/stats/executions/{execution}/distributions")
+        assert [one["runs"] for one in spread["scores"]] == [3, 0, 0, 0, 0, 0, 0, 0, 0, 3]
+        assert sum(one["runs"] for one in spread["latencies"]) == 6
+        assert 0 not in {spread["latencies"][place]["runs"] for place in (0, -1)}
+        assert (await api("GET", "/api/stats/executions/nothing/distributions")).status == 404

@@ -26,7 +26,7 @@ function page<const Path extends string>(path: Path, load: Page) {
 export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'unasserted', 'flaky', 'waiting'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
-export const GROUPINGS = ['scenario', 'connector', 'persona'] as const;
+export const GROUPINGS = ['scenario', 'connector', 'persona', 'evaluator'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 interface ExecutionSearch {
@@ -102,6 +102,15 @@ function whole(value: unknown): number | undefined {
   return value !== undefined && Number.isInteger(number) && number >= 0 ? number : undefined;
 }
 
+const newScenario = createRoute({
+  getParentRoute: () => root,
+  path: '/scenarios/new',
+  component: lazyRouteComponent(loaded(() => import('./pages/scenarios/NewScenarioPage'))),
+  validateSearch: (search: Record<string, unknown>): { fromRun?: string } => ({
+    fromRun: search.fromRun === undefined ? undefined : String(search.fromRun),
+  }),
+});
+
 const routes = root.addChildren([
   page('/', () => import('./pages/dashboard/DashboardPage')),
   page('/evals', () => import('./pages/evals/EvalsPage')),
@@ -114,7 +123,7 @@ const routes = root.addChildren([
   run,
   compare,
   page('/scenarios', () => import('./pages/scenarios/ScenariosPage')),
-  page('/scenarios/new', () => import('./pages/scenarios/NewScenarioPage')),
+  newScenario,
   page('/scenarios/$scenarioId', () => import('./pages/scenarios/ScenarioPage')),
   page('/personas', () => import('./pages/personas/PersonasPage')),
   page('/personas/new', () => import('./pages/personas/NewPersonaPage')),

@@ -105,7 +105,8 @@ def cases_of(scenario: Scenario, folder: Path) -> list[Case]:
     try:
         if isinstance(scenario.cases, list):
             return _with_own_names(scenario.cases)
-        return _cases_in(inside(folder, scenario.cases))
+        path = inside(folder, scenario.cases)
+        return cases_in(path, _case_text(path))
     except InvalidInput as error:
         # Paths are reported relative to the project folder.
         root = f"{folder.resolve()}/"
@@ -113,10 +114,16 @@ def cases_of(scenario: Scenario, folder: Path) -> list[Case]:
         raise InvalidInput(*(Problem(str(one), ("cases",)) for one in problems)) from None
 
 
-def _cases_in(path: Path) -> list[Case]:
+def _case_text(path: Path) -> str:
+    _check_suffix(path)
+    return read_text(path, _MOST_BYTES)
+
+
+def cases_in(path: Path, text: str) -> list[Case]:
+    """The cases in the text of a file of this name."""
     problems = ProblemList()
     cases: list[Case] = []
-    for place, row in _rows(path, problems):
+    for place, row in _rows(path, text, problems):
         if len(cases) == MOST_CASES:
             raise InvalidInput.at(path, f"has more than {MOST_CASES:,} cases")
         with problems.collect():
@@ -151,10 +158,13 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _rows(path: Path, problems: ProblemList) -> Rows:
+def _check_suffix(path: Path) -> None:
     if path.suffix.lower() not in _SUFFIXES:
         raise InvalidInput.at(path, f"cases are read from {', '.join(_SUFFIXES)} files")
-    text = read_text(path, _MOST_BYTES)
+
+
+def _rows(path: Path, text: str, problems: ProblemList) -> Rows:
+    _check_suffix(path)
     rows = _csv_rows if path.suffix.lower() == ".csv" else _json_rows
     return rows(path, text, problems)
 

@@ -193,7 +193,7 @@ class EvaluatorResults:
         self.all_subjects |= {(execution.id, *key): counts for key, counts in subjects.items()}
         point = HistoryPoint(
             **_named(execution),
-            **_mean(list(values.values())),
+            **mean_fields(list(values.values())),
             errored=errored,
             rate=clustered_rate(subjects.values()) if subjects else None,
         )
@@ -210,7 +210,7 @@ def _end(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _mean(values: Sequence[Sequence[float]]) -> dict[str, Any]:
+def mean_fields(values: Sequence[Sequence[float]]) -> dict[str, Any]:
     """What was measured of each subject, as fields of a point."""
     interval, number = mean_interval(values), sum(len(own) for own in values)
     if not number:

@@ -122,9 +122,13 @@ def _figures() -> list[ColumnElement[Any]]:
 
 
 def _cost(figures: AnyRow) -> float | None:
-    """What is known of the cost of all roles; None where nothing is."""
+    """What is known of the cost of all roles; None where nothing is.
+
+    Nothing is known either where those that are known cost nothing: a conversation without a simulated user
+    and judges does not make an agent free that does not tell its cost.
+    """
     known = [value for name in _COSTS if (value := getattr(figures, name)) is not None]
-    return sum(known) if known else None
+    return sum(known) if len(known) == len(_COSTS) or any(known) else None
 
 
 def _tally(

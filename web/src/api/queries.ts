@@ -116,6 +116,16 @@ export const scenarioYamlQuery = (id: string) =>
     queryKey: ['scenarios', id, 'yaml'],
     queryFn: () => dataOf(client.GET('/api/scenarios/{id}/yaml', { params: { path: { id } } })),
   });
+/** A scenario that says what was said in a run; nothing is stored. */
+export const draftedScenarioQuery = (runId: string) =>
+  queryOptions({
+    queryKey: ['scenarios', 'drafted', runId],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => dataOf(client.POST('/api/runs/{id}/scenario', { params: { path: { id: runId } } })),
+  });
+/** The cases in the text of a CSV or JSONL file; nothing is stored. */
+export const readCases = (name: string, text: string) =>
+  dataOf(client.POST('/api/cases', { body: { name, text } }));
 export const createScenario = (body: Schemas['Scenario']) =>
   dataOf(client.POST('/api/scenarios', { body, params: { header: idempotencyKey() } }));
 export const updateScenario = (id: string, version: number, body: Schemas['Scenario']) =>
@@ -374,6 +384,24 @@ export const executionSummaryQuery = (id: string) =>
     queryKey: ['stats', 'execution', id],
     refetchOnMount: 'always',
     queryFn: () => dataOf(client.GET('/api/stats/executions/{id}', { params: { path: { id } } })),
+  });
+type Over = Pick<Schemas['Execution'], 'id' | 'updatedAt'>;
+/** Whether an execution that is over reached what is required. */
+export const conclusionQuery = ({ id, updatedAt }: Over) =>
+  queryOptions({
+    queryKey: ['conclusions', id, updatedAt],
+    queryFn: () => dataOf(client.GET('/api/executions/{id}/conclusion', { params: { path: { id } } })),
+  });
+export const distributionsQuery = ({ id, updatedAt }: Over) =>
+  queryOptions({
+    queryKey: ['distributions', id, updatedAt],
+    queryFn: () =>
+      dataOf(client.GET('/api/stats/executions/{id}/distributions', { params: { path: { id } } })),
+  });
+export const evaluatorStatsQuery = (query: Query<'/api/stats/evaluators'>) =>
+  queryOptions({
+    queryKey: ['stats', 'evaluators', query],
+    queryFn: () => dataOf(client.GET('/api/stats/evaluators', { params: { query } })),
   });
 export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
   queryOptions({

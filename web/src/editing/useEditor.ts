@@ -55,8 +55,13 @@ export function useEditor<B extends object, S extends B & StoredFields>(
   stored: S | undefined,
   blank: B,
   onSaved: (saved: S, isNew: boolean) => void,
+  /** What a new one begins with; unlike a blank, it is lost unless it is saved. */
+  proposed?: B,
 ): Editor<B> {
-  const [state, setState] = useState<State<B>>(() => opened(stored, blank));
+  const [state, setState] = useState<State<B>>(() => ({
+    ...opened(stored, blank),
+    ...(proposed && { draft: proposed }),
+  }));
   const dirty = !same(state.base, state.draft);
   // Somebody else's change comes in by itself as long as nothing of one's own would be lost.
   if (stored && stored.version > state.version && !dirty && !state.saving) setState(opened(stored, blank));

@@ -15,6 +15,7 @@ export const GLOSSARY = {
   regressed: 'Passes less often than in the baseline, by more than its known flakiness explains.',
   requirement: 'What an execution must reach. Missed: it did not. Undecided: too little ran to tell.',
   subject: 'A scenario with its case and persona on one connector: what repetitions repeat.',
+  unknown: 'No run told it: agents and models that do not report what they used leave it open.',
   unasserted: 'Nothing was checked, so it neither passed nor failed; it is in no rate.',
 } as const;
 

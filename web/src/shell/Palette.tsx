@@ -73,7 +73,7 @@ function Search({ onClose }: { onClose: () => void }) {
           onChange={(event) => setText(event.currentTarget.value)}
         />
       </Combobox.EventsTarget>
-      <ScrollArea.Autosize mah="50vh" type="scroll" px="xs" pb="xs">
+      <ScrollArea.Autosize mah="50vh" type="scroll" px="xs" pb="xs" viewportProps={{ tabIndex: 0 }}>
         <Combobox.Options aria-label="What was found">
           {entries.length === 0 && <Combobox.Empty>{busy ? 'Searching' : 'Nothing matches'}</Combobox.Empty>}
           {groups.map((group) => (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ...base.text import cut, percent
-from .model import BINS, ReportHead
+from .model import BINS, ReportHead, latency_edge
 
 _WIDTH = 640
 _ROW = 22
@@ -91,7 +91,7 @@ def latency_chart(head: ReportHead) -> str:
 
 
 def _edge(index: int) -> str:
-    milliseconds = 10 ** (index / 4)
+    milliseconds = latency_edge(index)
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.3g} s"

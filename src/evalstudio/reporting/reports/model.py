@@ -103,6 +103,11 @@ def latency_bin(milliseconds: float) -> int:
     return min(max(int(math.log10(max(milliseconds, 1.0)) * 4), 0), BINS - 1)
 
 
+def latency_edge(place: int) -> float:
+    """Where a bin of latencies begins, in milliseconds."""
+    return 10 ** (place / 4)
+
+
 @dataclass(frozen=True, slots=True)
 class ReportFinding:
     """One assertion that did not hold, or could not be made."""

@@ -7,6 +7,7 @@ scenario shows what its simulated user is told.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path as FilePath
 from time import perf_counter
 from typing import Annotated, Any, cast
 
@@ -14,11 +15,12 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import create_model
 
 from ...connectors.contract import ConnectorError
+from ...conversation.definitions import Case
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
 from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of, to_yaml
-from ...project.validation import cases_of
+from ...project.validation import cases_in, cases_of
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..errors import ApiError, refusals
@@ -26,6 +28,7 @@ from ..middleware import JsonRoute
 from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
 from ..shapes.base import Identity, PageOf, Text
 from ..shapes.system import (
+    CasesText,
     ConnectorTest,
     ConnectorType,
     DefinitionText,
@@ -117,6 +120,12 @@ async def get_yaml(studio: StudioDep, definition_id: DefinitionId) -> Definition
     names = {one: (await studio.store.get("persona", one)).name for one in scenario.persona_ids}
     document = document_of("scenario", scenario, names).shown()
     return DefinitionText(text=to_yaml({"scenarios": [document.body]}))
+
+
+@router.post("/cases", tags=["scenarios"], operation_id="readCases")
+async def read_cases(body: CasesText) -> list[Case]:
+    """The cases in the text of a CSV or JSONL file, to put into a scenario; nothing is stored."""
+    return cases_in(FilePath(body.name), body.text)
 
 
 async def _tags(

@@ -10,9 +10,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from ...execution.evaluator_history import evaluator_history
+from ...execution.evaluator_history import evaluator_history, evaluators_figures
+from ...execution.processor import all_runs
 from ...project.entities import Execution
 from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
+from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
 from ...storage.contract import Filters, GroupedBy, RunGroup, Tally
 from ...storage.errors import NotFound
@@ -79,6 +81,13 @@ async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary
     return summarize(await studio.store.run_groups(Filters(execution_id=id)))
 
 
+@router.get("/executions/{id}/distributions", operation_id="getDistributions", responses=refusals(404))
+async def execution_distributions(studio: StudioDep, id: Identity) -> Distributions:  # noqa: A002
+    """How the scores and latencies of an execution's runs are spread."""
+    await studio.store.execution(id)
+    return distributions([run async for run in all_runs(studio.store, Filters(execution_id=id))])
+
+
 @router.get("/flaky", operation_id="getFlakiest")
 async def flaky(
     studio: StudioDep, filters: WholeRuns, limit: Annotated[int, Query(ge=1, le=200)] = 5
@@ -112,6 +121,17 @@ async def history_of_scenario(studio: StudioDep, id: Identity) -> ScenarioHistor
     since = recent[-1].created_at - timedelta(hours=1) if recent else None
     groups = await studio.store.run_groups(Filters(scenario_id=id, since=since))
     return scenario_history(groups, {one.id: one for one in recent})
+
+
+@router.get("/evaluators", operation_id="getEvaluatorStats", responses=refusals(404))
+async def evaluators(
+    studio: StudioDep,
+    period: PeriodDep,
+    execution_id: Annotated[Identity | None, Query(alias="executionId")] = None,
+) -> EvaluatorsFigures:
+    """Every evaluator in one execution, or in the newest that are over: those that failed most first."""
+    status = None if execution_id else "completed"
+    return await evaluators_figures(studio.store, Filters(execution_id=execution_id, status=status, **period))
 
 
 @router.get("/evaluators/{type}", operation_id="getEvaluatorHistory", responses=refusals(404))

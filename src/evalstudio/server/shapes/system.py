@@ -198,6 +198,13 @@ class DefinitionText(Shape):
     text: str
 
 
+class CasesText(Shape):
+    """The text of a file of cases."""
+
+    name: str = Field(max_length=1_000, description="Its ending says how it is written: .csv or .jsonl")
+    text: str
+
+
 class SearchHit(Shape):
     """Something that a search found."""
 

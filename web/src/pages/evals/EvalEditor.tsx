@@ -13,11 +13,12 @@ import {
   updateEval,
 } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
-import { at, inside } from '../../editing/problems';
+import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { JsonBox } from '../../forms/JsonField';
 import { notify } from '../../parts/notifications';
+import { RequirementsEditor } from './RequirementsEditor';
+import type { Requirement } from './requirements';
 
 type Stored = Schemas['StoredEval'];
 type Draft = Omit<Stored, keyof StoredFields>;
@@ -113,20 +114,17 @@ const LIMITS = [
 /** What an execution must reach to be met, and what it may use. */
 function Requirements({ draft, problems, change }: RequirementsProps) {
   const stored = draft.requirements;
-  const requirements = useMemo(() => (stored?.length ? stored.map(withoutEmpty) : undefined), [stored]);
+  const requirements = useMemo(() => (stored ?? []).map(withoutEmpty), [stored]);
   const limit = (name: (typeof LIMITS)[number][0], value: number | null) => {
     const budget = { ...draft.budget, [name]: value };
     change({ budget: LIMITS.some(([key]) => budget[key]) ? budget : null });
   };
   return (
     <Section title="What it must reach">
-      <JsonBox
-        id="requirements"
-        label="Requirements"
-        description='A list, such as [{"passRate": 0.9}, {"noRegression": "main"}, {"maxErrors": 0}]. Empty: any failure misses'
-        value={requirements}
-        error={inside(problems, 'requirements')}
-        onChange={(value) => change({ requirements: (value ?? []) as Draft['requirements'] })}
+      <RequirementsEditor
+        requirements={requirements}
+        problems={problems}
+        onChange={(next) => change({ requirements: next })}
       />
       {LIMITS.map(([name, label, description]) => (
         <NumberInput
@@ -146,7 +144,7 @@ function Requirements({ draft, problems, change }: RequirementsProps) {
 }
 
 /** The fields that are given; the server sends all of them. */
-function withoutEmpty(requirement: object): object {
+function withoutEmpty(requirement: Requirement): Requirement {
   return Object.fromEntries(Object.entries(requirement).filter(([, value]) => value !== null));
 }
 

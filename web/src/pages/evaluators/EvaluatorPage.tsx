@@ -71,7 +71,7 @@ function EvaluatorDescription({ type }: { type: Schemas['EvaluatorType'] }) {
 }
 
 function gateText({ gate, gateByConfig }: Schemas['EvaluatorType']): string {
-  const text = `${GATES[gate].label}: ${GATES[gate].meaning}`;
+  const text = GATES[gate].meaning;
   return gateByConfig ? `${text}, unless its config says otherwise` : text;
 }
 

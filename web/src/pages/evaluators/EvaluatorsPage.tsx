@@ -2,11 +2,14 @@
 import { Badge, Code, Group, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { evaluatorTypesQuery } from '../../api/queries';
 import { GATES } from '../../editing/gates';
 import { matches } from '../../editing/Listing';
+import { Block } from '../../parts/Block';
 import { ErrorState } from '../../parts/ErrorState';
+import { EvaluatorsTable } from '../../parts/EvaluatorsTable';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { PageTitle } from '../../parts/PageTitle';
@@ -37,10 +40,23 @@ export default function EvaluatorsPage() {
       {types.isPending && <Loading />}
       {types.data && matching.length === 0 && <Text c="dimmed">Nothing matches "{search}".</Text>}
       <Stack gap="xl">
+        {!search && <FailingMost />}
         <Kind title="Assertions" hint="Decide whether a run passes." types={matching} kind="assertion" />
         <Kind title="Metrics" hint="Only measure; they never fail a run." types={matching} kind="metric" />
       </Stack>
     </>
+  );
+}
+
+const WEEK = 7 * 24 * 60 * 60 * 1_000;
+const LISTED = 5;
+
+function FailingMost() {
+  const [since] = useState(() => new Date(Date.now() - WEEK).toISOString());
+  return (
+    <Block title="Failed most in the last seven days">
+      <EvaluatorsTable query={{ since }} failing={LISTED} />
+    </Block>
   );
 }
 
@@ -75,7 +91,7 @@ function TypeCard({ type }: { type: Type }) {
         <Code>{type.type}</Code>
         {type.kind === 'assertion' && (
           <Text size="xs" c="dimmed">
-            {GATES[type.gate].label}
+            {GATES[type.gate].meaning}
           </Text>
         )}
         {!type.builtin && (

@@ -4,6 +4,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useCallback, useDeferredValue, useMemo } from 'react';
 import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
+import { EvaluatorsTable } from '../../parts/EvaluatorsTable';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
@@ -11,6 +12,7 @@ import { standingOfExecution } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { Actions } from './Actions';
 import { Filters } from './Filters';
+import { Findings } from './Findings';
 import { GroupChoice, Groups } from './Groups';
 import { RunsTable } from './RunsTable';
 import { filteredRuns, type Run, type RunFilter } from './runs';
@@ -69,12 +71,14 @@ export default function ExecutionPage() {
       />
       <BrokenPlugins />
       <Summary execution={execution.data} summary={summary.data} />
+      <Findings execution={execution.data} summary={summary.data} />
       <Group justify="space-between" align="flex-start">
         <Filters filter={filter} summary={summary.data} onChange={change} />
         <GroupChoice value={filter.group} onChange={(group) => change({ ...filter, group })} />
       </Group>
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}
-      {filter.group && <Groups executionId={executionId} by={filter.group} />}
+      {filter.group === 'evaluator' && <EvaluatorsTable query={{ executionId }} />}
+      {filter.group && filter.group !== 'evaluator' && <Groups executionId={executionId} by={filter.group} />}
       {!filter.group && runs.isPending && <Loading rows={10} />}
       {!filter.group && !runs.isPending && (
         <RunsTable runs={rows} flaky={flaky} sort={filter.sort} onSort={sort} />

@@ -9,7 +9,9 @@ import { duration, measure } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
 import { GROUPINGS, type Grouping } from '../../router';
 
-const WORDS: Record<Grouping, string> = { scenario: 'Scenario', connector: 'Connector', persona: 'Persona' };
+type Counted = Exclude<Grouping, 'evaluator'>;
+
+const WORDS: Record<Counted, string> = { scenario: 'Scenario', connector: 'Connector', persona: 'Persona' };
 
 interface ChoiceProps {
   value?: Grouping;
@@ -32,7 +34,7 @@ export function GroupChoice({ value, onChange }: ChoiceProps) {
   );
 }
 
-export function Groups({ executionId, by }: { executionId: string; by: Grouping }) {
+export function Groups({ executionId, by }: { executionId: string; by: Counted }) {
   const groups = useQuery(statsQuery(by, { executionId }));
   if (groups.error) return <ErrorState error={groups.error} onRetry={() => void groups.refetch()} />;
   if (!groups.data) return <Loading />;

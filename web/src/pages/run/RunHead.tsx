@@ -3,7 +3,7 @@ import { Alert, Anchor, Button, Group, List, Select, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { cancelRun, invalidate, retryRun } from '../../api/queries';
-import { PageLink } from '../../parts/links';
+import { LinkButton, PageLink } from '../../parts/links';
 import { notify, notifyProblem } from '../../parts/notifications';
 import { duration, measure, plural } from '../../parts/numbers';
 import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
@@ -50,6 +50,7 @@ export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
             <Actions run={run} attempts={attempts} />
             {run.completedAt && <RunAgain run={run} />}
             {run.completedAt && <RescoreButton rescoring={rescoring} />}
+            {run.completedAt && run.turnCount > 0 && <MakeScenario run={run} />}
           </>
         }
       />
@@ -57,6 +58,14 @@ export function RunHead({ run, attempts }: { run: Run; attempts: number }) {
       <Reason run={run} />
       <Rescored rescoring={rescoring} />
     </>
+  );
+}
+
+function MakeScenario({ run }: { run: Run }) {
+  return (
+    <LinkButton to="/scenarios/new" search={{ fromRun: run.id }} variant="default">
+      Make a scenario of it
+    </LinkButton>
   );
 }
 

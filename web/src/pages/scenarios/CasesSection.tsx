@@ -4,6 +4,7 @@ import { useRef } from 'react';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { plural } from '../../parts/numbers';
+import { CasesImport } from './CasesImport';
 import { CasesTable } from './CasesTable';
 import { type Case, placeholders, type ScenarioEditing } from './draft';
 
@@ -56,6 +57,7 @@ export function CasesSection({ editor }: { editor: ScenarioEditing }) {
             problems={problems}
             onChange={(next) => change({ cases: next })}
           />
+          <CasesImport onRead={(more) => change({ cases: [...cases, ...more] })} />
           {at(problems, 'cases') && (
             <Text size="sm" c="red">
               {at(problems, 'cases')}

@@ -119,10 +119,13 @@ function GateSelect({ entry, own, measures, problem, onChange }: GateSelectProps
   const options = Object.entries(GATES).map(([value, { label }]) => ({ value, label }));
   return (
     <NativeSelect
-      label="Gate"
-      description={gate ? `It ${GATES[gate][meaning]}` : 'When it must hold'}
+      label="When it must hold"
+      description={gate ? `It ${GATES[gate][meaning]}` : 'The gate of this check'}
       flex="1 1 200px"
-      data={[{ value: '', label: own ? `Its own (${GATES[own].label})` : 'Its own' }, ...options]}
+      data={[
+        { value: '', label: own ? `As usual: ${GATES[own].label.toLowerCase()}` : 'As usual' },
+        ...options,
+      ]}
       value={entry.gate ?? ''}
       error={problem}
       onChange={(event) => onChange({ ...entry, gate: (event.currentTarget.value || null) as Gate | null })}
@@ -131,7 +134,7 @@ function GateSelect({ entry, own, measures, problem, onChange }: GateSelectProps
 }
 
 const REDUCE = [
-  { value: '', label: 'Its own' },
+  { value: '', label: 'As usual' },
   { value: 'last', label: 'Last' },
   { value: 'sum', label: 'Sum' },
   { value: 'mean', label: 'Mean' },

@@ -38,16 +38,23 @@ const VIEWS = [
   { value: 'yaml', label: 'YAML' },
 ] as const;
 
-export function ScenarioEditor({ scenario }: { scenario?: StoredScenario }) {
+interface Props {
+  scenario?: StoredScenario;
+  /** What a new scenario begins with */
+  proposed?: Draft;
+}
+
+export function ScenarioEditor({ scenario, proposed }: Props) {
   const navigate = useNavigate();
   const [trying, setTrying] = useState(false);
-  const editor = useEditor<Draft, StoredScenario>(SHELF, scenario, BLANK, (saved, isNew) => {
+  const saved = (one: StoredScenario, isNew: boolean) => {
     void invalidate(['scenarios']);
-    notify(`Saved "${saved.name}"`);
+    notify(`Saved "${one.name}"`);
     if (isNew) {
-      void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: saved.id }, ignoreBlocker: true });
+      void navigate({ to: '/scenarios/$scenarioId', params: { scenarioId: one.id }, ignoreBlocker: true });
     }
-  });
+  };
+  const editor = useEditor<Draft, StoredScenario>(SHELF, scenario, BLANK, saved, proposed);
   const [tab, setTab] = useSearchParam('view');
   const view = VIEWS.find((one) => one.value === tab)?.value ?? 'edit';
   const setView = (next: string) => setTab(next === 'edit' ? '' : next);
