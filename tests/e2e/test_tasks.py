@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.e2e.browsing import check_pages, violations, watched
 from tests.e2e.site import Site, built_ui
 from tests.e2e.story import story_project, tell
+from tests.support.projects import scripted
 
 _SHIFTS = """
 window.shifted = 0;
@@ -177,7 +178,7 @@ def test_why_was_the_requirement_missed(visitor: Visitor) -> None:
 
 def test_many_cases_come_from_a_spreadsheet(visitor: Visitor, story: Story) -> None:
     page = visitor.page
-    body = {"name": "Cities", "script": ["To {{city}}?"], "cases": [{"vars": {"city": "Rome"}}]}
+    body = scripted("Cities", "To {{city}}?", cases=[{"vars": {"city": "Rome"}}])
     scenario = story.site.post("/api/scenarios", body)
     page.goto(f"/scenarios/{scenario['id']}")
     visitor.click(page.get_by_role("button", name="Paste or upload"))
