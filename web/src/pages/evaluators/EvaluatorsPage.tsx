@@ -4,7 +4,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { evaluatorTypesQuery } from '../../api/queries';
+import { evaluatorStatsQuery, evaluatorTypesQuery } from '../../api/queries';
 import { GATES } from '../../editing/gates';
 import { matches } from '../../editing/Listing';
 import { Block } from '../../parts/Block';
@@ -20,6 +20,9 @@ type Type = Schemas['EvaluatorType'];
 
 export default function EvaluatorsPage() {
   const types = useQuery(evaluatorTypesQuery);
+  const [since] = useState(() => new Date(Date.now() - WEEK).toISOString());
+  // The page comes at once, so that no part moves another.
+  const week = useQuery(evaluatorStatsQuery({ since }));
   const [search, setSearch] = useSearchParam('text');
   const matching = (types.data ?? []).filter((one) =>
     matches(search, `${one.label} ${one.type} ${one.description}`),
@@ -37,10 +40,14 @@ export default function EvaluatorsPage() {
         mb="md"
       />
       {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
-      {types.isPending && <Loading />}
+      {(types.isPending || week.isPending) && <Loading rows={12} />}
       {types.data && matching.length === 0 && <Text c="dimmed">Nothing matches "{search}".</Text>}
-      <Stack gap="xl">
-        {!search && <FailingMost />}
+      <Stack gap="xl" display={week.isPending ? 'none' : undefined}>
+        {!search && (
+          <Block title="Failed most in the last seven days">
+            <EvaluatorsTable query={{ since }} failing={LISTED} />
+          </Block>
+        )}
         <Kind title="Assertions" hint="Decide whether a run passes." types={matching} kind="assertion" />
         <Kind title="Metrics" hint="Only measure; they never fail a run." types={matching} kind="metric" />
       </Stack>
@@ -50,15 +57,6 @@ export default function EvaluatorsPage() {
 
 const WEEK = 7 * 24 * 60 * 60 * 1_000;
 const LISTED = 5;
-
-function FailingMost() {
-  const [since] = useState(() => new Date(Date.now() - WEEK).toISOString());
-  return (
-    <Block title="Failed most in the last seven days">
-      <EvaluatorsTable query={{ since }} failing={LISTED} />
-    </Block>
-  );
-}
 
 type KindProps = { title: string; hint: string; types: Type[]; kind: Type['kind'] };
 

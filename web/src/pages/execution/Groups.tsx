@@ -24,6 +24,8 @@ export function GroupChoice({ value, onChange }: ChoiceProps) {
       size="xs"
       mb="sm"
       aria-label="Group runs by"
+      maw="100%"
+      style={{ flexWrap: 'wrap' }}
       data={[
         { value: 'none', label: 'Each run' },
         ...GROUPINGS.map((one) => ({ value: one, label: `By ${one}` })),
