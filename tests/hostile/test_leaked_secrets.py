@@ -215,6 +215,7 @@ async def test_the_run_is_stored_and_shown_without_the_secret(api: Api, tmp_path
     database = next((tmp_path / "project").rglob("*.db"), None)
     assert database is not None
     kept = b"".join(file.read_bytes() for file in database.parent.glob(f"{database.name}*"))
-    assert b"very" not in kept
+    # A column is called so.
+    assert b"very" not in kept.replace(b"delivery", b"")
     shown = evalstudio("run", "show", run["id"], cwd=tmp_path / "project")
     assert "secrets were taken out of this answer: messages[0].content" in shown.stdout
