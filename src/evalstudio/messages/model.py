@@ -20,15 +20,8 @@ from pydantic import (
 from ..base.json_text import json_text
 from ..base.problems import problems_of
 from .parts import UnreadableMessage, as_fields, is_said, quoted, read_call, type_of
-from .shapes import (
-    KNOWN_ROLES,
-    has_speaker,
-    is_plain,
-    is_read,
-    is_read_call,
-    looks_like_message,
-    messages_in,
-)
+from .plain import KNOWN_ROLES, is_plain, is_read, is_read_call
+from .shapes import has_speaker, looks_like_message, messages_in
 
 
 class ContentBlock(BaseModel):

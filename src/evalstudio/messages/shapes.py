@@ -34,8 +34,8 @@ from .parts import (
     tool_text,
     type_of,
 )
+from .plain import KNOWN_ROLES
 
-KNOWN_ROLES = ("assistant", "user", "tool", "system", "developer", "function")
 _ROLES = {name: name for name in KNOWN_ROLES} | {
     "ai": "assistant",
     "model": "assistant",
@@ -61,50 +61,7 @@ _CALL_LISTS = (
 _CHUNKS = "tool_call_chunks"
 _CONTENTS = ("content", "contentParts", "parts")
 _READ = frozenset({"role", "content", "parts", "additional_kwargs", _CHUNKS, *_CALL_LISTS, *CALL_KEYS})
-_PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "id"})
-_PLAIN_CALL = frozenset({"id", "type", "function"})
 _SPOKEN = frozenset({"role", *_CONTENTS, _CHUNKS, *_CALL_LISTS})
-_TEXT, _LIST = (str, type(None)), (list, type(None))
-
-
-def is_plain(fields: Mapping[str, Any]) -> bool:
-    """Whether a message is in OpenAI's shape already: the common case, kept off the slow path."""
-    return (
-        _PLAIN.issuperset(fields)
-        and fields.get("role") in KNOWN_ROLES
-        and isinstance(fields.get("content"), _TEXT)
-        and isinstance(fields.get("id"), _TEXT)
-        and isinstance(fields.get("tool_call_id"), _TEXT)
-        and isinstance(fields.get("tool_calls"), _LIST)
-        and all(map(_is_plain_call, fields.get("tool_calls") or ()))
-    )
-
-
-def _is_plain_call(call: Any) -> bool:
-    function = as_fields(cast(Fields, call).get("function")) if isinstance(call, dict) else None
-    return function is not None and function.keys() == {"name", "arguments"} and bool(function["name"])
-
-
-def is_read(fields: Mapping[str, Any]) -> bool:
-    """Whether reading a message would leave it as it is: plain, and nothing but the call in its calls."""
-    calls = fields.get("tool_calls")
-    return calls != [] and is_plain(fields) and all(map(is_read_call, cast(Iterable[Any], calls or ())))
-
-
-def is_read_call(call: object) -> bool:
-    """Whether reading a call would leave it as it is; one that brings its result along is taken apart."""
-    if not isinstance(call, dict) or not _PLAIN_CALL.issuperset(cast(Fields, call)):
-        return False
-    fields = cast(Fields, call)
-    function: Any = fields.get("function")
-    return (
-        isinstance(fields.get("id"), str)
-        and isinstance(fields.get("type", ""), str)
-        and isinstance(function, dict)
-        and cast(Fields, function).keys() == {"name", "arguments"}
-        and isinstance(function["name"], str)
-        and function["name"] != ""
-    )
 
 
 def looks_like_message(fields: Mapping[str, Any]) -> bool:

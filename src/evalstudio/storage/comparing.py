@@ -10,12 +10,13 @@ from sqlalchemy import case, delete, func, null, select
 
 from ..evaluators.results import Outcome
 from ..project.entities import Baseline, Subject, name_key
+from .columns import short_key
 from .contract import Page, Snapshot
 from .errors import NotFound
 from .lists import SUBJECT_KEY, get_execution, one_row
 from .pages import paged
 from .rows import AnyRow, SnapshotCache, moment_of
-from .schema import baselines, executions, outputs, runs, short_key
+from .schema import baselines, executions, outputs, runs
 from .transaction import Transaction, now_ms
 
 COST_ROLES = ("agent", "simulator", "judge")

@@ -17,13 +17,14 @@ from ..project.documents import REFERENCES, AnyStored, DefinitionKind, read_stor
 from ..project.entities import Connector, Stored, StoredScenario, name_key, now
 from ..project.monitors import Monitor
 from . import schema
+from .columns import short_key
 from .contract import EVERYTHING, DefinitionWrite, Filters, IdempotencyKey, Page
 from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, VersionConflict
 from .lists import contains, tagged
 from .monitoring import forget_monitor
 from .pages import paged
 from .rows import AnyRow, milliseconds_of, moment_of
-from .schema import baselines, short_key
+from .schema import baselines
 from .transaction import Transaction, known_target, remember
 
 TABLES: dict[DefinitionKind, Table] = {

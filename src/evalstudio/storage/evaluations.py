@@ -10,12 +10,13 @@ from sqlalchemy import insert, select
 
 from ..base.json_text import HasJson
 from ..project.entities import iso, new_id
+from .columns import short_key
 from .contract import EVERYTHING, Filters, IdempotencyKey, Page
 from .errors import NotFound
 from .lists import equal, in_period, one_row
 from .pages import paged
 from .rows import AnyRow, moment_of
-from .schema import evaluations, feedback, runs, short_key
+from .schema import evaluations, feedback, runs
 from .transaction import Transaction, known_target, now_ms, remember
 
 

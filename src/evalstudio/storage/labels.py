@@ -8,7 +8,8 @@ from sqlalchemy import ColumnElement, Text, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from .schema import Plain, executions
+from .columns import Plain
+from .schema import executions
 
 
 class _LabelText(FunctionElement[str]):

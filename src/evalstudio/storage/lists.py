@@ -23,6 +23,7 @@ from ..evaluators.results import Finding, RunOutput, Turn, Verdict, with_later
 from ..messages import Message, UnreadableItem, read_messages
 from ..project.entities import Execution, Run, RunSummary, id_floor, name_key
 from .attempts import FINAL_RESULTS
+from .columns import Id
 from .contract import (
     EVERYTHING,
     Filters,
@@ -42,7 +43,7 @@ from .rows import (
     summary_of,
 )
 from .run_search import looks_inside, search_runs
-from .schema import BAD, OPEN, OPEN_STATUSES, Id, executions, messages, outputs, runs, scenarios, turns
+from .schema import BAD, OPEN, OPEN_STATUSES, executions, messages, outputs, runs, scenarios, turns
 from .transaction import Transaction
 
 _OUTPUT = TypeAdapter(RunOutput)

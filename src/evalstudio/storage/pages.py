@@ -26,9 +26,9 @@ from sqlalchemy import (
     select,
 )
 
+from .columns import Json, Plain, read_document
 from .contract import Page, cursor_after, read_cursor
 from .rows import AnyRow
-from .schema import Json, Plain, read_document
 from .transaction import Transaction
 
 LARGEST_PAGE = 1000

@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Integer, Table, and_, bindparam, case, delete, insert, select, update
 
 from ..project.entities import new_id
+from .columns import short_key
 from .rows import AnyRow
-from .schema import COMPLETE, OPEN_CONVERSATION, TAKEN, conversations, short_key, spans, traces
+from .schema import COMPLETE, OPEN_CONVERSATION, TAKEN, conversations, spans, traces
 from .transaction import DATABASE_CLOCK, Transaction, now_ms
 
 Status = Literal["open", "complete"]

@@ -7,7 +7,7 @@ from typing import Any
 from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, text
 
-from evalstudio.storage.schema import Id, Json, Key, Plain
+from evalstudio.storage.columns import Id, Json, Key, Plain
 
 revision = "0001"
 down_revision = None

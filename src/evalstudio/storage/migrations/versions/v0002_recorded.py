@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, ForeignKey
 
-from evalstudio.storage.schema import Id, Json, Plain
+from evalstudio.storage.columns import Id, Json, Plain
 
 revision = "0002"
 down_revision = "0001"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, false
 
-from evalstudio.storage.schema import Id, Plain
+from evalstudio.storage.columns import Id, Plain
 
 revision = "0004"
 down_revision = "0003"

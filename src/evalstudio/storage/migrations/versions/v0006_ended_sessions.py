@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Column
 
-from evalstudio.storage.schema import Plain
+from evalstudio.storage.columns import Plain
 
 revision = "0006"
 down_revision = "0005"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column
 
-from evalstudio.storage.schema import Id
+from evalstudio.storage.columns import Id
 
 revision = "0008"
 down_revision = "0007"
