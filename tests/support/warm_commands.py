@@ -10,12 +10,15 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import random
 import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import Any
 
 MODULES = (
@@ -41,15 +44,19 @@ MODULES = (
     "rich.markdown",
     "rich.progress",
     "sqlalchemy.dialects.sqlite.pysqlite",
+    "typer._click.decorators",
+    "uvloop",
+)
+PACKAGES = (
+    *("cli", "connectors", "conversation", "evaluators.builtin", "execution", "llm", "project", "reporting"),
+    *("reporting.reports", "scoring", "storage", "storage.migrations"),
 )
 
 
 def main(path: str) -> None:
-    for name in MODULES:
-        try:
+    for name in [*MODULES, *_ours(), *(entry.module for entry in entry_points(group="pytest11"))]:
+        with suppress(ImportError):
             importlib.import_module(name)
-        except ImportError:
-            continue
     gc.collect()
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
@@ -67,6 +74,12 @@ def main(path: str) -> None:
             _attend(connection)
             return
         connection.close()
+
+
+def _ours() -> Iterator[str]:
+    for package in PACKAGES:
+        parent = importlib.import_module(f"evalstudio.{package}")
+        yield from (module.name for module in pkgutil.iter_modules(parent.__path__, f"{parent.__name__}."))
 
 
 def _attend(connection: socket.socket) -> None:
