@@ -48,7 +48,7 @@ def test_an_eval_is_run_and_watched_until_it_is_done(site: Site, page: Page) -> 
 
 
 def test_rows_fill_in_while_it_runs(site: Site, page: Page) -> None:
-    site.put_scenario("Greets the guest", script=["hello wait=1.5", "and wait=1.5"])
+    site.put_scenario("Greets the guest", script=["hello wait=10", "and wait=1.5"])
     started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
     page.goto(f"/executions/{started['id']}")
     row = page.get_by_role("row").filter(has_text="Greets the guest")

@@ -109,6 +109,8 @@ def score(
 
 def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
+    from asyncio import CancelledError
+
     from ..scoring.datasets import BadRecord, DatasetError
 
     if job.retry_errors and not job.resume:
@@ -124,7 +126,8 @@ def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPla
         raise fail(str(error)) from None
     except OSError as error:
         raise fail(f"{error.filename or job.output}: {error.strerror}. {_whole(job.output)}") from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, CancelledError):
+        # A second Ctrl-C that comes while the first is heeded leaves the event loop as a cancellation.
         end_process_on_signals()
         warn(f"Stopped. {_whole(job.output)}")
         raise typer.Exit(STOPPED) from None
