@@ -118,3 +118,29 @@ async def test_an_openai_client_with_the_official_instrumentation(api: Api, capt
     assert [message["content"] for message in whole["seeds"]] == ["Be brief."]
     assert [turn["tokensUsage"]["total_tokens"] for turn in whole["turns"]] == [30, 15]
     assert [tool["name"] for tool in whole["tools"]] == ["get_weather"]
+
+
+async def test_a_monitor_judges_what_a_producer_sent(api: Api) -> None:
+    """From the exporter of an agent to the verdicts on its page; the one that broke off cannot pass."""
+    rule = {"tool": "get_weather", "required": True}
+    body = {
+        "name": "Weather",
+        "filter": [{"attribute": "service.name", "equals": "weather"}],
+        "evaluators": [{"type": "tool-usage", "config": {"rules": [rule]}}],
+    }
+    made = await api.made("/api/monitors", body)
+    await asyncio.to_thread(produce, api.url, "pydantic_agent.py", "5", "judged")
+    runs: list[Any] = []
+    async with asyncio.timeout(60):
+        while len(runs) < 2:
+            await asyncio.sleep(0.1)
+            page = await api.found("/api/executions?source=production")
+            for execution in page["items"]:
+                runs = (await api.found(f"/api/runs?executionId={execution['id']}"))["items"]
+    assert sorted(run["result"]["outcome"] for run in runs) == ["error", "pass"]
+    whole = await api.found(f"/api/runs/{next(r['id'] for r in runs if r['result']['success'])}")
+    assert any(message.get("tool_calls") for message in whole["messages"])
+    series = await api.found(f"/api/monitors/{made['id']}/series?days=1&bucket=hour")
+    assert [
+        (point["rate"]["passed"], point["rate"]["of"], point["errored"]) for point in series["points"]
+    ] == [(1, 1, 1)]

@@ -23,7 +23,7 @@ def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=[ToolCallPart("get_weather", {"city": question.split()[-1]})])
 
 
-def main(version: Any) -> None:
+def main(version: Any, name: str) -> None:
     with exporting("weather"):
         Agent.instrument_all(InstrumentationSettings(version=version))
         agent = Agent(FunctionModel(answer), name="weather", instructions="Be brief.")
@@ -33,10 +33,10 @@ def main(version: Any) -> None:
             """The weather of a city."""
             return {"Paris": "sunny", "Rome": "raining"}[city]
 
-        first = agent.run_sync("How is the weather in Paris", conversation_id=f"conv-{version}")
+        first = agent.run_sync("How is the weather in Paris", conversation_id=f"conv-{name}")
         agent.run_sync("And in Rome", message_history=first.all_messages())
         with suppress(RuntimeError):
-            agent.run_sync("Please fail", conversation_id=f"broken-{version}")
+            agent.run_sync("Please fail", conversation_id=f"broken-{name}")
 
 
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), sys.argv[-1])
