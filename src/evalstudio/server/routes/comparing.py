@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import StringConstraints
 
 from ...base.problems import InvalidInput, Problem
@@ -13,13 +13,14 @@ from ...execution.compared_runs import ComparedRuns, SubjectQuery, compared_runs
 from ...execution.comparing import ComparisonRequest, compare_named
 from ...project.entities import Baseline
 from ...reporting.comparison import ComparisonResult
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import StudioDep
 from ..shapes.base import Identity, Text
 from ..shapes.runs import SetBaseline
 
-router = APIRouter(tags=["compare"], route_class=JsonRoute)
+router = ApiRouter(tags=["compare"], route_class=JsonRoute)
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 EvalQuery = Annotated[Identity | None, Query(alias="evalId")]

@@ -7,8 +7,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fastapi import APIRouter
-
 from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Scenario
 from ...execution.drafting import draft_scenario
@@ -20,13 +18,14 @@ from ...project.entities import Execution
 from ...project.validation import inside
 from ...recordings.reading import Read, Unreadable, conversations_in, read_conversations
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, Studio, StudioDep
 from ..shapes.base import Identity
 from ..shapes.reviews import StartRescore, StartReview
 
-router = APIRouter(tags=["reviews"], route_class=JsonRoute)
+router = ApiRouter(tags=["reviews"], route_class=JsonRoute)
 log = logging.getLogger("evalstudio")
 _OWN_FOLDER = "data"
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import StringConstraints
 
 from ...evaluators.results import Outcome
 from ...execution.comparing_results import compare_results
 from ...execution.scored_files import ResultsFileEntry, ScoredFile, list_results, read_results, results_path
 from ...reporting.comparison import ComparisonResult
+from ..api_router import ApiRouter
 from ..middleware import JsonRoute
 from ..requests import StudioDep
 
-router = APIRouter(prefix="/scoring", tags=["scoring"], route_class=JsonRoute)
+router = ApiRouter(prefix="/scoring", tags=["scoring"], route_class=JsonRoute)
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 

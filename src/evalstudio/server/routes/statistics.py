@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 
 from ...execution.evaluator_history import evaluator_history, evaluators_figures
 from ...execution.processor import all_runs
@@ -18,6 +18,7 @@ from ...reporting.run_figures import Distributions, EvaluatorsFigures, distribut
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
 from ...storage.contract import Filters, GroupedBy, RunGroup, Tally
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PeriodDep, StudioDep
@@ -29,7 +30,7 @@ _OF_EXECUTION = ("eval_id", "status", "trigger", "created_at", "partial", "repla
 
 _READ_EXECUTIONS = 200
 
-router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
+router = ApiRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
 
 WholeQuery = Annotated[bool, Query(description="Only live executions that are not partial or replayed")]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from ...base.addresses import shown_address
 from ...conversation.preparation import gates_of
 from ...llm.settings import LlmSettings, ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
+from ..api_router import ApiRouter
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..readiness import problem_of
@@ -33,7 +34,7 @@ from ..shapes.system import (
     Status,
 )
 
-router = APIRouter(tags=["system"], route_class=JsonRoute)
+router = ApiRouter(tags=["system"], route_class=JsonRoute)
 
 
 @router.get("/health", operation_id="getHealth")
@@ -101,7 +102,7 @@ async def log_out(access: AccessDep, request: Request, response: Response) -> No
     response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=secure)
 
 
-types_router = APIRouter(tags=["types"], route_class=JsonRoute)
+types_router = ApiRouter(tags=["types"], route_class=JsonRoute)
 
 
 @types_router.get("/evaluator-types", operation_id="listEvaluatorTypes")
