@@ -19,7 +19,7 @@ from tests.support.postgres import PostgresServer
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage import schema
 from evalstudio.storage.errors import SchemaMismatch
-from evalstudio.storage.migrations import HEAD, upgrade
+from evalstudio.storage.migrations import HEAD, create_sqlite, upgrade
 from evalstudio.storage.migrations import _script as script  # pyright: ignore[reportPrivateUsage]
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, status
 from evalstudio.storage.postgres import PostgresDatabase
@@ -59,6 +59,35 @@ async def test_the_migrations_make_exactly_the_tables_that_are_declared(store: S
         return list(compare_metadata(context, schema.metadata))
 
     assert await store.database.read(differences) == []
+
+
+def test_a_new_sqlite_file_is_what_all_the_migrations_make(tmp_path: Path) -> None:
+    for name, make in (("migrated", upgrade), ("new", create_sqlite)):
+        engine = connect(tmp_path / name)
+        with engine.begin() as connection:
+            make(connection)
+        engine.dispose()
+    assert shape_of(tmp_path / "new") == shape_of(tmp_path / "migrated")
+
+
+def shape_of(path: Path) -> dict[str, object]:
+    """Tables with columns, keys and references, and indexes with their conditions, however they were made."""
+    with closing(sqlite3.connect(path)) as connection:
+        named = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        version = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        kinds = connection.execute("SELECT name, wr, strict FROM pragma_table_list").fetchall()
+        shape: dict[str, object] = {"version": version, "kinds of tables": sorted(kinds)}
+        for kind, name, table, sql in named:
+            if kind == "table":
+                columns = connection.execute(f"PRAGMA table_info({name})").fetchall()
+                keys = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+                # A column that a migration added stands last.
+                shape[name] = (sorted(column[1:] for column in columns), sorted(key[2:] for key in keys))
+            else:
+                parts = connection.execute(f"PRAGMA index_xinfo({name})").fetchall()
+                condition = " ".join((sql or "").partition(" WHERE ")[2].split())
+                shape[f"{table}: {kind} {name}"] = ([part[2:] for part in parts], condition)
+    return shape
 
 
 def test_the_version_the_program_knows_is_the_newest_migration() -> None:

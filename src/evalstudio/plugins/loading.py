@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import groupby
 from pathlib import Path
@@ -219,20 +219,30 @@ def find_plugin(name: str, base: Path) -> PluginSource:
 
 def declared_plugins() -> Iterator[PluginSource]:
     """The plugins that installed packages declare as entry points, one per package."""
-    folders = tuple((folder, _changed_at(folder)) for folder in sys.path)
-    for owner, of_owner in groupby(_declared_in(folders), _owner):
+    points = sorted(_declared_points(), key=lambda point: (_owner(point), point.name))
+    for owner, of_owner in groupby(points, _owner):
         yield _from_points(owner, owner, of_owner)
 
 
-@lru_cache(maxsize=1)
-def _declared_in(folders: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
+def _declared_points() -> Iterator[EntryPoint]:
+    """As ``importlib.metadata.entry_points`` has them: of two packages of one name the first counts."""
+    known: set[str] = set()
+    for folder in sys.path:
+        packages = _packages_in(folder, _changed_at(folder))
+        yield from (point for name, points in packages if name not in known for point in points)
+        known.update(name for name, _ in packages)
+
+
+@lru_cache(maxsize=64)
+def _packages_in(folder: str, changed_at: int) -> list[tuple[str, list[EntryPoint]]]:
     """Reading what each installed package declares takes long; installing one changes its folder's time."""
-    return sorted(entry_points(group=GROUP), key=lambda point: (_owner(point), point.name))
+    packages = distributions(path=[folder])
+    return [(_normal(one.name), list(one.entry_points.select(group=GROUP))) for one in packages]
 
 
 def _changed_at(folder: str) -> int:
     try:
-        return Path(folder).stat().st_mtime_ns
+        return Path(folder or ".").stat().st_mtime_ns
     except OSError:
         return 0
 

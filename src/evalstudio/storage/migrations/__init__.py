@@ -10,6 +10,7 @@ import threading
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +18,15 @@ from sqlalchemy import Connection, inspect, text
 
 from ...base.private_files import make_private_file
 from ..errors import SchemaMismatch
-from ..schema import HEAD
+from ..schema import HEAD, metadata
 
 _FOLDER = Path(__file__).parent
 _MIGRATING_LOCK = 0x65766C6D
+# As Alembic makes it.
+_VERSION_TABLE = (
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+    "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+)
 _one_at_a_time = threading.Lock()
 
 State = Literal["empty", "older", "current", "newer"]
@@ -70,6 +76,27 @@ def upgrade(connection: Connection, to: str = HEAD) -> None:
         environment.configure(connection=connection, transactional_ddl=True)
         with environment.begin_transaction():
             environment.run_migrations()
+
+
+def create_sqlite(connection: Connection) -> None:
+    """Make this version's schema in an empty SQLite database, in one step instead of every migration."""
+    for statement in _sqlite_statements():
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _sqlite_statements() -> list[str]:
+    from sqlalchemy.dialects.sqlite import dialect
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
+    tables = metadata.sorted_tables
+    indexes = [index for table in tables for index in sorted(table.indexes, key=lambda one: str(one.name))]
+    made = [*map(CreateTable, tables), *map(CreateIndex, indexes)]
+    return [
+        *(str(statement.compile(dialect=dialect())) for statement in made),
+        _VERSION_TABLE,
+        f"INSERT INTO alembic_version (version_num) VALUES ('{HEAD}')",
+    ]
 
 
 def lock(connection: Connection) -> None:
