@@ -226,18 +226,17 @@ def declared_plugins() -> Iterator[PluginSource]:
 
 def _declared_points() -> Iterator[EntryPoint]:
     """As ``importlib.metadata.entry_points`` has them: of two packages of one name the first counts."""
-    known: set[str] = set()
-    for folder in sys.path:
-        packages = _packages_in(folder, _changed_at(folder))
-        yield from (point for name, points in packages if name not in known for point in points)
-        known.update(name for name, _ in packages)
+    names = {name for folder in sys.path for name in _declaring(folder, _changed_at(folder))}
+    for name in names:
+        yield from Distribution.from_name(name).entry_points.select(group=GROUP)
 
 
-@lru_cache(maxsize=64)
-def _packages_in(folder: str, changed_at: int) -> list[tuple[str, list[EntryPoint]]]:
-    """Reading what each installed package declares takes long; installing one changes its folder's time."""
+@lru_cache(maxsize=1024)
+def _declaring(folder: str, changed_at: int) -> list[str]:
+    """The packages in a folder that declare plugins. Reading them all takes long; installing one changes
+    the folder's time."""
     packages = distributions(path=[folder])
-    return [(_normal(one.name), list(one.entry_points.select(group=GROUP))) for one in packages]
+    return [one.name for one in packages if one.entry_points.select(group=GROUP)]
 
 
 def _changed_at(folder: str) -> int:
