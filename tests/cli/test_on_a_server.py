@@ -62,6 +62,18 @@ def test_an_eval_is_run_there_and_looked_at_from_here(there: Typed) -> None:
     assert "the agent broke" in out or "zzz" in out
 
 
+def test_the_server_repeats_only_what_is_open(there: Typed) -> None:
+    repeated = ("eval", "run", "--only", "greets", "--only", "misses", "--repeat", "4", "--until", "decided")
+    out = there(*repeated, code=1).out
+    assert "4 of at most 4 repetitions: 5 of 8 runs were enough; 3 were saved" in out
+    data = told_code(there, 0, *repeated[:4], *repeated[6:], "--require", "passRate>=0.1")
+    assert data["execution"]["status"] == "completed"
+    assert data["execution"]["untilDecided"] == 4
+    total = data["execution"]["counts"]["total"]
+    assert 1 <= total <= 4
+    assert any(f"{total} of 4 runs were enough; {4 - total} w" in note for note in data["notes"])
+
+
 def test_requirements_and_budgets_go_along_and_the_server_says_what_became_of_them(
     there: Typed, tmp_path: Path
 ) -> None:

@@ -24,14 +24,14 @@ from tests.support.otlp_receiver import OtlpReceiver, SentSpan
 from evalstudio import run_scenario
 from evalstudio.base.problems import InvalidInput
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import Processor, all_runs, work_off
+from evalstudio.execution.processor import Processor, work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.rescoring import rescore
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Execution, Run, StoredEval
 from evalstudio.server.policy import policy_for
 from evalstudio.server.serving import open_studio
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 from evalstudio.telemetry.opening import TelemetrySource
 from evalstudio.telemetry.trace_context import execution_ids
 

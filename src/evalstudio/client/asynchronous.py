@@ -184,16 +184,24 @@ class AsyncClient:
         eval_id: str,
         *,
         repetitions: int | None = None,
+        until_decided: bool = False,
         labels: Mapping[str, Any] | None = None,
         key: str | None = None,
         **more: Any,
     ) -> Execution:
         """Start an eval, or the part of it that ``scenarioIds``, ``connectorIds`` or ``lastFailed`` name.
 
-        ``requirements`` are required beside the eval's own, ``budget`` holds instead of its own.
+        ``requirements`` are required beside the eval's own, ``budget`` holds instead of its own. With
+        ``until_decided`` only what is still open is repeated, at most ``repetitions`` times.
         The same ``key`` given again starts nothing new.
         """
-        body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {}), **more}
+        body = {
+            "evalId": eval_id,
+            "repetitions": repetitions,
+            "untilDecided": until_decided,
+            "labels": dict(labels or {}),
+            **more,
+        }
         answer = await self.call("POST", "/api/executions", body=body, key=key)
         return Execution.model_validate(answer)
 

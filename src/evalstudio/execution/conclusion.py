@@ -9,20 +9,19 @@ from typing import Protocol, cast
 
 from ..base.problems import InvalidInput
 from ..evaluators.results import RunOutput
-from ..project.entities import Execution, RunSummary, Subject, now
+from ..project.entities import Execution, RunSummary, Subject, now, reasons_of
 from ..reporting.comparison import ComparisonResult
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
 from ..reporting.reports.model import ReportHead
 from ..reporting.requirements import EXIT_CODES, ExecutionConclusion, judge, overall, standing_of
-from ..reporting.spending import exceeded, unseen
+from ..reporting.spending import exceeded, total_known, unseen
 from ..reporting.statistics import ExecutionSummary, summarize
-from ..storage.contract import Filters, Records
+from ..storage.contract import Filters, Records, all_runs
 from ..storage.errors import NotFound
 from ..storage.store import SqlStore
 from .comparing import ComparisonRequest, compare_named
-from .processor import all_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,8 @@ def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
     if budget is None:
         return []
     end = execution.completed_at or now()
-    reached = exceeded(budget, summary.usage, (end - execution.created_at).total_seconds())
-    ended = summary.counts.cancelled > 0 and reached
+    reached = exceeded(budget, *total_known(summary.usage), (end - execution.created_at).total_seconds())
+    ended = "budget" in reasons_of(execution.partial) and reached
     return [f"Ended by its budget: {reached}"] * bool(ended) + unseen(budget, summary.usage)
 
 

@@ -24,10 +24,9 @@ from ..project.entities import Execution, StoredMonitor, derived_id, id_floor, n
 from ..project.monitors import Monitor
 from ..recordings.conversation import RecordedConversation
 from ..reporting.monitoring import BandChange, MonitorTest
-from ..storage.contract import FinishedRun, NewRun, Snapshot
+from ..storage.contract import FinishedRun, NewRun, Snapshot, every_item
 from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep
 from ..storage.rows import milliseconds_of
-from .processor import every_item
 from .reviewing import ReviewedScenario, review_one
 from .run_worker import system_error
 from .workspace import Workspace

@@ -11,11 +11,10 @@ from typing import Any
 from ..base.problems import InvalidInput
 from ..project.entities import UNFINISHED, Execution, Run
 from ..project.requirements import Requirement
-from ..storage.contract import Filters, FinishedRun, IdempotencyKey, Snapshot
+from ..storage.contract import Filters, FinishedRun, IdempotencyKey, Snapshot, all_runs
 from ..storage.errors import NotFound
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
-from .processor import all_runs
 from .rescoring import TODAY, Measure, rescored_run
 from .workspace import Workspace
 

@@ -265,6 +265,11 @@ class Subject(BaseModel):
         return " · ".join(part for part in parts if part)
 
 
+def reasons_of(partial: str | None) -> list[str]:
+    """Why an execution is not whole, one by one."""
+    return partial.split(", ") if partial else []
+
+
 class Execution(_Entity):
     """One start of an eval. Without an eval it is the trial of one scenario."""
 
@@ -278,8 +283,8 @@ class Execution(_Entity):
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
     partial: str | None = Field(
         default=None,
-        description="Why it is not whole: only, connectors, last-failed, cancelled, deleted, budget; of a "
-        "review: unfinished, unreadable",
+        description="Why it is not whole: only, connectors, last-failed, cancelled, deleted, budget, "
+        "unreadable; unfinished while more runs are to come",
     )
     replayed: bool = Field(default=False, description="Answered from a recording; no agent was called")
     requirements: list[Requirement] = Field(
@@ -300,8 +305,8 @@ class Execution(_Entity):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether more runs are to come of a review, or would have come if it had not been stopped."""
-        return UNFINISHED in (self.partial or "").split(", ")
+        """Whether more runs may come, or would have come if a review had not been stopped."""
+        return UNFINISHED in reasons_of(self.partial)
 
 
 class Baseline(BaseModel):

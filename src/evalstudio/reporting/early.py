@@ -35,9 +35,10 @@ class EarlyDecisions:
     agent_errors_fail: bool = False
     rounds: int = 0
     runs: int = 0
+    repetition: int = 1
+    """That of the runs that were added last."""
     _rules: list[Rule] = field(default_factory=list[Rule])
     _round: dict[Hashable, Observation] = field(default_factory=dict[Hashable, Observation])
-    _repetition: int = 1
     _subjects: dict[Hashable, Subject] = field(default_factory=dict[Hashable, Subject])
     _failed: set[Hashable] = field(default_factory=set[Hashable])
 
@@ -46,9 +47,9 @@ class EarlyDecisions:
 
     def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
         """Add a run; the first one of another repetition closes the round."""
-        if run.repetition != self._repetition:
+        if run.repetition != self.repetition:
             self.close_round()
-            self._repetition = run.repetition
+            self.repetition = run.repetition
         subject = Subject.of(run)
         outcome = outcome_of(run, agent_errors_fail=self.agent_errors_fail)
         self._subjects.setdefault(subject.key, subject)

@@ -107,6 +107,7 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         labels=body.labels,
         requirements=[*request.requirements, *body.requirements],
         budget=body.budget or request.budget,
+        until_decided=body.until_decided,
     )
 
 

@@ -11,12 +11,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query
 
 from ...execution.evaluator_history import evaluator_history, evaluators_figures
-from ...execution.processor import all_runs
 from ...project.entities import Execution
 from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
 from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
-from ...storage.contract import Filters, GroupedBy, RunGroup, Tally
+from ...storage.contract import Filters, GroupedBy, RunGroup, Tally, all_runs
 from ...storage.errors import NotFound
 from ..api_router import ApiRouter
 from ..errors import refusals
