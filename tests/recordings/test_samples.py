@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from evalstudio.messages import Message, TokensUsage, tool_calls_of
+from evalstudio.recordings import archives
 from evalstudio.recordings.conversation import RecordedConversation
 from evalstudio.recordings.formats import recognise
 from evalstudio.recordings.reading import read_conversations
@@ -114,3 +117,14 @@ def test_formats_are_recognised_by_what_is_in_them() -> None:
     recognised = {name: recognise(document) for name, document in documents.items()}
     assert {name: one and one.name for name, one in recognised.items()} == {name: name for name in documents}
     assert recognise({"text": "x"}) is None
+
+
+def test_an_archive_that_needs_a_missing_package_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    # From 3.14 on Python's own library reads it.
+    monkeypatch.setattr(archives, "sys", SimpleNamespace(version_info=(3, 11)))
+    problems = list(read_conversations(SAMPLES / "inspect.eval"))
+    assert len(problems) == 2
+    assert all('pip install "evalstudio[inspect]"' in str(one) for one in problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-EXTRAS = ("anthropic", "embeddings", "google", "otel", "parquet", "postgres", "ray")
+EXTRAS = ("anthropic", "embeddings", "google", "inspect", "otel", "parquet", "postgres", "ray")
 # What other model providers speak is OpenAI's protocol, which is part of the package itself.
 _OTHERWISE = "pydantic-ai-slim[openai]"
 

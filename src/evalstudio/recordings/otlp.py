@@ -9,7 +9,7 @@ there are, for a call that nobody sees would satisfy every check that forbids on
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -332,40 +332,3 @@ def _agent(spans: Sequence[Span]) -> str | None:
     names = [one.attributes.get("gen_ai.agent.name") for one in spans]
     names += [one.resource.get("service.name") for one in spans]
     return next((str(name) for name in names if name), None)
-
-
-def conversations_of(spans: Iterable[Span], origin: str = "") -> list[Assembled]:
-    """The conversations that spans tell of, in the order in which they began.
-
-    Those without an id that go on with the history of another one are part of that one.
-    """
-    groups = grouped(spans)
-    assembled = {name: assemble(group, identity=name, origin=origin) for name, group in groups.items()}
-    for name in _by_start(groups):
-        if any(span.conversation_id for span in groups[name]):
-            continue
-        head = assembled[name].head
-        earlier = [other for other, one in assembled.items() if one.tail == head and other != name]
-        if head is not None and len(earlier) == 1:
-            groups[earlier[0]] += groups.pop(name)
-            del assembled[name]
-            assembled[earlier[0]] = assemble(groups[earlier[0]], identity=earlier[0], origin=origin)
-    return [assembled[name] for name in _by_start(groups)]
-
-
-def _by_start(groups: Mapping[str, Sequence[Span]]) -> list[str]:
-    return sorted(groups, key=lambda name: min(span.start for span in groups[name]))
-
-
-def grouped(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    """Spans by conversation: by the id they carry, else by that of their trace, else by the trace."""
-    listed = list(spans)
-    of_trace: dict[str, str] = {}
-    for span in listed:
-        if (name := span.conversation_id) is not None:
-            of_trace.setdefault(span.trace_id, name)
-    groups: dict[str, list[Span]] = defaultdict(list)
-    for span in listed:
-        if span.trace_id and span.is_relevant:
-            groups[span.conversation_id or of_trace.get(span.trace_id, span.trace_id)].append(span)
-    return groups
