@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from ..base.concurrency import blocking, set_within
 from ..base.outages import riding_out
@@ -90,6 +90,10 @@ class IntakeTask:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done() and self.problem is None
+
     def start(self) -> None:
         if self._settings.enabled and self._task is None:
             self._task = asyncio.create_task(self._work())
@@ -112,7 +116,7 @@ class IntakeTask:
         while not self._stop.is_set():
             count = 0
             try:
-                if clock() - taken_over > _TAKE_OVER_SECONDS:
+                if clock() - taken_over > _TAKE_OVER_SECONDS or self.problem is not None:
                     await self._take_over()
                     taken_over = clock()
                 count = await self.step()
@@ -134,10 +138,13 @@ class IntakeTask:
         self.problem = problem
 
     async def _take_over(self) -> None:
-        """What processes held that died on this machine need not wait for their leases."""
+        """What processes held that died on this machine need not wait for their leases.
+
+        Nor what this one holds: between two steps it works on nothing, but the last may have failed.
+        """
         one_machine = self._store.database.on_one_machine
         holders = await self._store.conversation_holders()
-        dead = [one for one in holders if has_died(one, one_machine=one_machine)]
+        dead = [one for one in holders if one == self.worker_id or has_died(one, one_machine=one_machine)]
         if dead:
             await self._store.release_conversations(dead)
 
@@ -147,11 +154,11 @@ class IntakeTask:
         claimed = await self._store.claim_conversations(
             self.worker_id, quiet, _CLAIMED_AT_ONCE, self._lease_ms
         )
-        closed = await asyncio.gather(*(self._guarded(one, self._put_together(one)) for one in claimed))
+        closed = await _all_done(self._guarded(one, self._put_together(one)) for one in claimed)
         pairs = [(one, whole) for one, whole in zip(claimed, closed, strict=True) if whole is not None]
         pairs.sort(key=lambda pair: _milliseconds(pair[1].conversation.started) or 0)
         left = [pair for pair in pairs if not await self._goes_on(*pair)]
-        await asyncio.gather(*(self._guarded(one, self._hand_over(one, whole)) for one, whole in left))
+        await _all_done(self._guarded(one, self._hand_over(one, whole)) for one, whole in left)
         return len(claimed)
 
     async def _guarded(self, claimed: ClaimedConversation, work: Awaitable[T]) -> T | None:
@@ -190,6 +197,15 @@ class IntakeTask:
             conversation, attributes = assembled.conversation, assembled.attributes
             await self._handler(self._workspace, conversation, attributes, revision=claimed.revision)
         await self._store.hand_over(claimed.id, claimed.revision)
+
+
+async def _all_done(work: Iterable[Awaitable[T]]) -> list[T]:
+    """The results of all of them; the first error is raised once none of them is at work any more."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return cast(list[T], results)
 
 
 def summary_of(assembled: Assembled) -> dict[str, Any]:

@@ -47,6 +47,8 @@ SHORTEST_TOKEN = 16
 _AT_ONCE = 2
 _MOST_WAITING_BYTES = 64_000_000
 _STORING_SECONDS = 15.0
+# Two transactions in each other's way are no reason to send a batch again.
+_AGAIN_SECONDS = 1.0
 _KEPT_EVENTS = ("exception",)
 # What instrumentations repeat, and no reader looks at.
 _SUPERFLUOUS = frozenset({"logfire.json_schema", "logfire.msg", "model_request_parameters"})
@@ -117,7 +119,7 @@ class Receiver:
 
     async def _stored(self, spans: list[NewSpan]) -> AddedSpans:
         try:
-            with riding_out(0.0):
+            with riding_out(_AGAIN_SECONDS):
                 async with asyncio.timeout(_STORING_SECONDS):
                     return await self._store.add_spans(spans, self._limits)
         except TimeoutError:

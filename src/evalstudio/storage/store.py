@@ -10,6 +10,7 @@ from types import CoroutineType, TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, overload
 
 from ..base.json_text import HasJson
+from ..base.outages import OutagePolicy
 from ..project.documents import DefinitionKind
 from ..project.entities import (
     StoredConnector,
@@ -54,6 +55,7 @@ class Database(Protocol):
     """What runs operations: a SQLite file or a PostgreSQL server."""
 
     signals: WakeSignals
+    outages: OutagePolicy
     listen_task: ListenTask
 
     @property

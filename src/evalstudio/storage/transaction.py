@@ -260,6 +260,8 @@ def _hashed(key: str) -> str:
 
 
 _ROLLED_BACK = frozenset({"40001", "40P01"})
+# No room on the disk, or no memory: undone, and possible again once there is some.
+_FULL = frozenset({"53100", "53200"})
 _GONE = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004", "53300"})
 
 
@@ -294,6 +296,9 @@ def postgres_failure(error: BaseException, place: str) -> StorageError:
         return StorageUnavailable(text, may_have_happened=True)
     if is_rolled_back(error):
         return StorageUnavailable(f"The database at {place} gave way to another transaction: {message}")
+    if sqlstate(error) in _FULL:
+        advice = "Its disk or memory is full. Nothing was damaged: free some and carry on."
+        return StorageUnavailable(f"The database at {place} has no room: {message}. {advice}")
     return StorageError(f"The database at {place} refused: {message}")
 
 

@@ -24,6 +24,7 @@ from ..shapes.system import (
     EvaluatorUses,
     Gates,
     Health,
+    IntakeStatus,
     LoadedPlugin,
     ModelProvider,
     Models,
@@ -45,7 +46,8 @@ async def get_health() -> Health:
 
 @router.get("/ready", operation_id="getReadiness")
 async def get_readiness(studio: StudioDep, request: Request) -> Readiness:
-    """The database answers, the processor works where there is one, and nothing waits for a thread.
+    """The database answers and takes what is written, what works in the background does, and nothing waits
+    for a thread.
 
     No token is needed.
     """
@@ -56,9 +58,9 @@ async def get_readiness(studio: StudioDep, request: Request) -> Readiness:
 
 
 @router.get("/status", operation_id="getStatus")
-async def get_status(studio: StudioDep) -> Status:
+async def get_status(studio: StudioDep, request: Request) -> Status:
     """The project and its server."""
-    config, processing = studio.workspace.config, studio.processing
+    config, processing, intake = studio.workspace.config, studio.processing, studio.intake
     waiting = await studio.store.runs(Filters(status="queued"), limit=1)
     return Status(
         name=config.name,
@@ -69,6 +71,12 @@ async def get_status(studio: StudioDep) -> Status:
         processor=ProcessorStatus(
             enabled=processing.enabled, running=processing.running, problem=processing.problem
         ),
+        intake=IntakeStatus(
+            enabled=intake is not None,
+            running=intake is not None and intake.running,
+            problem=intake.problem if intake is not None else None,
+        ),
+        problem=await problem_of(studio, request.app.state.loop_watch),
         queued=bool(waiting.items),
     )
 
