@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_project(
         tmp_path_factory.mktemp("runs") / "project",
         [
-            scripted("Greets the guest", "hello there"),
+            scripted("Greets the guest", "hello there", tags=["polite"]),
             scripted("Names the hours", "when do you open", pattern="nine o'clock"),
             scripted("Breaks down", "please break"),
         ],
@@ -80,6 +80,23 @@ def test_an_execution_is_sorted_grouped_exported_and_run_again(site: Site, done:
     page.go_back()
     expect(rows.get_by_role("row").nth(1)).to_contain_text("Breaks down")
 
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="regex").check()
+    page.get_by_role("checkbox", name="latency").check()
+    page.keyboard.press("Escape")
+    expect(rows.get_by_role("columnheader", name="regex")).to_be_visible()
+    expect(page).to_have_url(re.compile("columns=.*regex.*latency"))
+    hours = rows.get_by_role("row").filter(has_text="Names the hours").first
+    expect(hours.get_by_role("cell").nth(8)).to_have_text("Fail")
+    expect(hours.get_by_role("cell").nth(9)).to_contain_text(" ms")
+    page.reload()
+    rows.get_by_role("button", name="regex").click()
+    expect(rows.get_by_role("row").nth(1)).to_contain_text("Names the hours")
+
+    page.get_by_text("By tag", exact=True).click()
+    tags = page.get_by_role("table", name="Runs by tag").get_by_role("row")
+    expect(tags.filter(has_text="polite")).to_contain_text("2 of 2")
+    expect(tags.filter(has_text="no tag")).to_contain_text("0 of 2")
     page.get_by_text("By scenario", exact=True).click()
     expect(page).to_have_url(re.compile("group=scenario"))
     group = page.get_by_role("table", name="Runs by scenario").get_by_role("row", name="Greets the guest")
@@ -99,9 +116,17 @@ def test_an_execution_is_sorted_grouped_exported_and_run_again(site: Site, done:
         "href", re.compile(f"/compare\\?base=.*candidate={done['id']}")
     )
     page.get_by_role("button", name="Run again").click()
-    page.get_by_role("menuitem", name="What failed or errored").click()
+    page.get_by_role("menuitem", name="What failed, errored or was cancelled").click()
     expect(page).not_to_have_url(re.compile(done["id"]))
     expect(page.get_by_text("of 2 runs done")).to_be_visible()
+
+    page.goto(f"/executions/{done['id']}")
+    page.get_by_role("checkbox", name="Select Greets the guest, repetition 1").check()
+    page.get_by_role("button", name="Run again").click()
+    page.get_by_role("menuitem", name="What is selected (1 row)").click()
+    expect(page).not_to_have_url(re.compile(done["id"]))
+    expect(page.get_by_text("1 of 1 runs done")).to_be_visible()
+    expect(rows.get_by_role("row").nth(1)).to_contain_text("Greets the guest")
 
 
 def test_a_run_is_searched_marked_rescored_and_run_again(site: Site, done: Any, page: Page) -> None:
@@ -129,4 +154,5 @@ def test_a_run_is_searched_marked_rescored_and_run_again(site: Site, done: Any, 
 def test_these_pages_are_accessible_and_fit_narrow_windows(site: Site, done: Any, page: Page) -> None:
     [first, *_] = site.runs(done["id"])
     grouped = f"/executions/{done['id']}?group=scenario"
-    check_pages(page, ["/runs", "/runs?metric=latency", grouped, f"/runs/{first['id']}?turn=1"])
+    columns = f"/executions/{done['id']}?columns=%5B%22regex%22%2C%22latency%22%5D"
+    check_pages(page, ["/runs", "/runs?metric=latency", grouped, columns, f"/runs/{first['id']}?turn=1"])

@@ -184,6 +184,26 @@ async def test_evaluators_of_an_execution_and_of_a_week_with_the_worst_first(pro
         later = await api.found("/api/stats/evaluators?since=2999-01-01T00:00:00Z")
         assert later == {"evaluators": [], "runsRead": 0, "moreRuns": False}
         assert (await api("GET", "/api/stats/evaluators?executionId=nothing")).status == 404
+        await _has_columns(api, execution)
+
+
+async def _has_columns(api: Api, execution: str) -> None:
+    """Columns of a table of runs: in the order they were asked for, page by page."""
+    path = f"/api/stats/executions/{execution}/findings?limit=4"
+    first = await api.found(f"{path}&evaluator=regex&evaluator=nobody")
+    second = await api.found(f"{path}&evaluator=regex&evaluator=nobody&cursor={first['cursor']}")
+    rows = [*first["items"], *second["items"]]
+    names = {run["id"]: run["scenarioName"] for run in (await api.found("/api/runs"))["items"]}
+    assert second["cursor"] is None
+    assert {row["runId"] for row in rows} == names.keys()
+    for row in rows:
+        checked, unused = row["findings"]
+        refund = names[row["runId"]] == "Refund"
+        assert (checked["word"], checked["value"]) == (("fail", 0.0) if refund else ("pass", 1.0))
+        assert "echo" in checked["reason"]
+        assert unused is None
+    assert (await api("GET", path)).status == 422
+    assert (await api("GET", "/api/stats/executions/nothing/findings?evaluator=regex")).status == 404
 
 
 async def test_the_runs_of_an_execution_are_spread_over_bins(project: Path) -> None:

@@ -267,8 +267,8 @@ class TestFigures:
     async def test_rates_have_intervals_and_leave_errors_out(self, busy: Api) -> None:
         made = await eval_of(
             busy,
-            scripted("passes", "hi"),
-            scripted("fails", "hi", pattern="nothing"),
+            scripted("passes", "hi", tags=["Smoke", "quick"]),
+            scripted("fails", "hi", pattern="nothing", tags=["smoke"]),
             scripted("breaks", "break"),
             repetitions=2,
         )
@@ -285,6 +285,13 @@ class TestFigures:
         assert by_scenario["passes"]["passRateOfScored"]["rate"] == 1
         assert by_scenario["breaks"]["passRateOfScored"]["rate"] is None
         assert len(await busy.found("/api/stats/connector")) == 1
+        quick, smoke, untagged = await busy.found("/api/stats/tag")
+        assert (quick["name"], smoke["name"].casefold(), untagged["name"]) == ("quick", "smoke", None)
+        assert [one["counts"]["total"] for one in (quick, smoke, untagged)] == [2, 4, 2]
+        assert smoke["passRateOfScored"] == scored
+        means = [by_scenario[name]["meanLatencyMs"] for name in ("passes", "fails")]
+        assert smoke["meanLatencyMs"] == pytest.approx(sum(means) / 2)
+        assert (smoke["meanScore"], untagged["counts"]["errored"]) == (0.5, 2)
         assert (await busy("GET", "/api/stats/nonsense")).status == 422
         slowest = await busy.found("/api/stats/scenario?slowest=2")
         assert len(slowest) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -159,6 +160,9 @@ async def test_figures_count_errors_apart_and_say_how_many_they_cover(store: Sql
         assert found.mean_score == pytest.approx(0.5)
         assert found.total_tokens == 14
     assert [one.name for one in await store.tally("persona")] == ["Ada"]
+    # Nobody wrote the scenario of these runs down, so it has no tags.
+    (untagged,) = await store.tally("tag", Filters(execution_id=execution.id))
+    assert untagged == replace(by_scenario, id=None, name=None)
     assert [one.name for one in await store.tally("connector", Filters(since=now() + timedelta(1)))] == []
     empty = await queued(store, 0)
     assert (await store.tally_executions(Filters(execution_id=empty.id)))[0].mean_score is None

@@ -26,8 +26,10 @@ function page<const Path extends string>(path: Path, load: Page) {
 export const RUN_CHOICES = ['all', 'pass', 'fail', 'error', 'unasserted', 'flaky', 'waiting'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
-export const GROUPINGS = ['scenario', 'connector', 'persona', 'evaluator'] as const;
+export const GROUPINGS = ['scenario', 'connector', 'persona', 'tag', 'evaluator'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
+
+export const MOST_COLUMNS = 20;
 
 interface ExecutionSearch {
   show?: RunChoice;
@@ -36,6 +38,8 @@ interface ExecutionSearch {
   /** The column that rows are sorted by; with a minus before it, the largest first */
   sort?: string;
   group?: Grouping;
+  /** The evaluators that have a column of their own */
+  columns?: string[];
 }
 
 const execution = createRoute({
@@ -48,6 +52,7 @@ const execution = createRoute({
     scenario: typeof search.scenario === 'string' ? search.scenario : undefined,
     sort: typeof search.sort === 'string' ? search.sort : undefined,
     group: GROUPINGS.find((one) => one === search.group),
+    columns: namesIn(search.columns),
   }),
 });
 
@@ -96,6 +101,12 @@ const compare = createRoute({
   validateSearch: (search: Record<string, unknown>): CompareSearch =>
     Object.fromEntries(COMPARED.flatMap((name) => (search[name] ? [[name, String(search[name])]] : []))),
 });
+
+/** The names in an address, none twice and no more than the server answers for. */
+function namesIn(value: unknown): string[] | undefined {
+  const names = [value ?? []].flat().filter((one) => one !== '');
+  return names.length > 0 ? [...new Set(names.map(String))].slice(0, MOST_COLUMNS) : undefined;
+}
 
 function whole(value: unknown): number | undefined {
   const number = Number(value);

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from ..evaluators.contract import Kind
+from ..evaluators.results import Finding
 from ..project.entities import RunSummary, Subject
 from .histories import mean_fields
 from .reports.model import BINS, latency_bin, latency_edge
@@ -89,6 +90,44 @@ class EvaluatorTable:
     def rows(self) -> list[EvaluatorFigures]:
         rows = [counts.figures(*evaluator) for evaluator, counts in self.counts.items()]
         return sorted(rows, key=lambda one: (one.kind, -one.failed, -one.errored, one.name))
+
+
+class FindingCell(Figure):
+    """What one evaluator found in one run, in a word and, where there is one, a number."""
+
+    word: str = Field(description="pass, fail, error, skipped, pending, measured or missing")
+    value: float | None = Field(description="What a metric measured, or the score of an assertion")
+    unit: str | None
+    reason: str
+
+
+class RunFindings(Figure):
+    """What the evaluators asked for found in one run, in that order; null where one was not used."""
+
+    run_id: str
+    findings: list[FindingCell | None]
+
+
+_FINDING = TypeAdapter(Finding)
+# Where an evaluator found several things in one run, the one that decides is shown.
+_WORST_FIRST = ("error", "fail", "pending", "missing", "skipped", "measured", "pass")
+
+
+def findings_of(run_id: str, results: Sequence[Mapping[str, Any]], evaluators: Sequence[str]) -> RunFindings:
+    """A row of the columns that a table of runs shows; an evaluator is named by its name or its type."""
+    findings = [_FINDING.validate_python(dict(result)) for result in results]
+    return RunFindings(run_id=run_id, findings=[_cell(findings, name) for name in evaluators])
+
+
+def _cell(findings: Sequence[Finding], evaluator: str) -> FindingCell | None:
+    named = [one for one in findings if one.name == evaluator]
+    own = named or [one for one in findings if one.type == evaluator]
+    if not own:
+        return None
+    worst = min(own, key=lambda one: _WORST_FIRST.index(one.word))
+    return FindingCell(
+        word=worst.word, value=worst.value, unit=worst.unit, reason=worst.error or worst.reason
+    )
 
 
 class Bin(Figure):

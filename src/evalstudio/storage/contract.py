@@ -255,7 +255,7 @@ class RepetitionCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Runs of one execution, scenario, persona or connector in figures. Sums cover finished runs only.
+    """Runs of one execution, scenario, persona, connector or tag in figures. Sums cover finished runs only.
 
     ``subjects`` says of how many subjects the repetitions came to what: rates need it for their intervals.
     """
@@ -280,7 +280,7 @@ class Spending:
     sums: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-GroupedBy = Literal["scenario", "persona", "connector"]
+GroupedBy = Literal["scenario", "persona", "connector", "tag"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, select
 
-from ..project.entities import Counts, Subject
+from ..project.entities import Counts, Subject, name_key
 from .contract import EVERYTHING, Filters, GroupedBy, RepetitionCounts, RunGroup, Spending, Spent, Tally
 from .lists import SUBJECT_KEY, execution_conditions, run_conditions
 from .rows import AnyRow
-from .schema import COUNTED, USED, executions, runs
+from .schema import COUNTED, USED, executions, runs, scenarios
 from .transaction import Transaction
 
 _COSTS = ("agent_cost", "simulator_cost", "judge_cost")
@@ -30,13 +31,78 @@ def tally_executions(unit: Transaction, filters: Filters = EVERYTHING, *, limit:
 
 
 def tally(unit: Transaction, by: GroupedBy, filters: Filters = EVERYTHING) -> list[Tally]:
-    """Runs by scenario, persona or connector."""
+    """Runs by scenario, persona, connector or tag."""
+    if by == "tag":
+        return _by_tag(unit, filters)
     identity = runs.c[f"{by}_id"]
     name = func.max(runs.c[f"{by}_name"]).label("name")
     query = select(identity.label("id"), name, *_counts(), *_figures()).where(*run_conditions(filters))
     rows = unit.connection.execute(query.group_by(identity).order_by(identity)).all()
     clusters = _clusters(unit, identity, run_conditions(filters))
     return [_tally(row.id, row.name, row, row, clusters[row.id]) for row in rows]
+
+
+def _by_tag(unit: Transaction, filters: Filters) -> list[Tally]:
+    """Runs by the tags that their scenarios have now. A run counts in each; those without any come last."""
+    conditions = run_conditions(filters)
+    measured = [func.count(runs.c[name]).label(f"known_{name}") for name in ("latency_ms", "score")]
+    query = select(runs.c.scenario_id, *_counts(), *_figures(), *measured).where(*conditions)
+    clusters = _clusters(unit, runs.c.scenario_id, conditions)
+    tags = _tags(unit, conditions)
+    sums: dict[str | None, _TagSums] = {}
+    for row in unit.connection.execute(query.group_by(runs.c.scenario_id)):
+        for key, tag in tags.get(row.scenario_id, _UNTAGGED).items():
+            sums.setdefault(key, _TagSums(tag)).add(row, clusters[row.scenario_id])
+    return [sums[key].tally() for key in sorted(sums, key=lambda key: (key is None, key))]
+
+
+_UNTAGGED: Mapping[str | None, str | None] = {None: None}
+
+
+def _tags(unit: Transaction, conditions: Sequence[Any]) -> dict[str, dict[str | None, str | None]]:
+    """The tags of the scenarios that were run, by what tells them apart, each as it is written."""
+    ran = select(runs.c.scenario_id).where(*conditions)
+    query = select(scenarios.c.id, scenarios.c.document)
+    rows = unit.connection.execute(query.where(scenarios.c.tags != "[]", scenarios.c.id.in_(ran)))
+    return {row.id: {name_key(tag): tag for tag in row.document["tags"]} for row in rows}
+
+
+@dataclass(slots=True)
+class _TagSums:
+    """The runs of several scenarios added up; a mean covers the runs that have a value."""
+
+    tag: str | None
+    counts: Counter[str] = field(default_factory=Counter[str])
+    subjects: Counter[RepetitionCounts] = field(default_factory=Counter[RepetitionCounts])
+    rows: list[AnyRow] = field(default_factory=list[AnyRow])
+
+    def add(self, row: AnyRow, subjects: Mapping[RepetitionCounts, int]) -> None:
+        self.counts.update({key: int(getattr(row, key)) for key in COUNTED})
+        self.subjects.update(subjects)
+        self.rows.append(row)
+
+    def tally(self) -> Tally:
+        latencies = [row.max_latency for row in self.rows if row.max_latency is not None]
+        tokens = [int(row.tokens) for row in self.rows if row.tokens is not None]
+        costs = [cost for row in self.rows if (cost := _cost(row)) is not None]
+        return Tally(
+            id=self.tag,
+            name=self.tag,
+            counts=Counts(**self.counts),
+            subjects=self.subjects,
+            mean_latency_ms=self._mean("mean_latency", "known_latency_ms"),
+            max_latency_ms=max(latencies, default=None),
+            mean_score=self._mean("mean_score", "known_score"),
+            total_tokens=sum(tokens) if tokens else None,
+            total_cost=sum(costs) if costs else None,
+        )
+
+    def _mean(self, mean: str, known: str) -> float | None:
+        number = sum(getattr(row, known) for row in self.rows)
+        total = sum(
+            float(getattr(row, mean)) * getattr(row, known) for row in self.rows if getattr(row, known)
+        )
+        return total / number if number else None
 
 
 def _clusters(

@@ -398,6 +398,31 @@ export const distributionsQuery = ({ id, updatedAt }: Over) =>
     queryFn: () =>
       dataOf(client.GET('/api/stats/executions/{id}/distributions', { params: { path: { id } } })),
   });
+/** What was found in runs: by the id of a run, then by evaluator. */
+export type Findings = Map<string, Map<string, Schemas['FindingCell'] | null>>;
+/** What some evaluators found in each run of an execution. */
+export const findingsQuery = (id: string, evaluator: string[]) =>
+  queryOptions({
+    queryKey: ['stats', 'findings', id, evaluator],
+    enabled: evaluator.length > 0,
+    // A column more or less leaves the others as they are.
+    placeholderData: (before: Findings | undefined) => before,
+    queryFn: async (): Promise<Findings> => {
+      const rows = await allPages((cursor) =>
+        dataOf(
+          client.GET('/api/stats/executions/{id}/findings', {
+            params: { path: { id }, query: { evaluator, cursor, limit: PAGE } },
+          }),
+        ),
+      );
+      return new Map(
+        rows.map(({ runId, findings }) => [
+          runId,
+          new Map(findings.map((finding, place) => [evaluator[place] ?? '', finding])),
+        ]),
+      );
+    },
+  });
 export const evaluatorStatsQuery = (query: Query<'/api/stats/evaluators'>) =>
   queryOptions({
     queryKey: ['stats', 'evaluators', query],
@@ -408,7 +433,8 @@ export const flakiestQuery = (query: Query<'/api/stats/flaky'> = {}) =>
     queryKey: ['stats', 'flaky', query],
     queryFn: () => dataOf(client.GET('/api/stats/flaky', { params: { query } })),
   });
-export const statsQuery = (by: 'scenario' | 'persona' | 'connector', query: Query<'/api/stats/{by}'> = {}) =>
+type GroupedBy = paths['/api/stats/{by}']['get']['parameters']['path']['by'];
+export const statsQuery = (by: GroupedBy, query: Query<'/api/stats/{by}'> = {}) =>
   queryOptions({
     queryKey: ['stats', by, query],
     queryFn: () => dataOf(client.GET('/api/stats/{by}', { params: { path: { by }, query } })),

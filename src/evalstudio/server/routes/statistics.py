@@ -13,16 +13,17 @@ from fastapi import Depends, Path, Query
 from ...execution.evaluator_history import evaluator_history, evaluators_figures
 from ...project.entities import Execution
 from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
-from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions
+from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions, findings_of
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
 from ...storage.contract import Filters, GroupedBy, RunGroup, Tally, all_runs
 from ...storage.errors import NotFound
 from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
-from ..requests import PeriodDep, StudioDep
+from ..requests import PagingDep, PeriodDep, StudioDep
 from ..shapes.base import Identity, Text
 from ..shapes.runs import Cell, ConnectorRow, ExecutionFigures, Figures, Matrix, MatrixRow
+from ..shapes.system import RunFindingsPage
 from .runs import RunFilters
 
 _OF_EXECUTION = ("eval_id", "status", "trigger", "created_at", "partial", "replayed", "source", "labels")
@@ -86,6 +87,22 @@ async def execution_distributions(studio: StudioDep, id: Identity) -> Distributi
     """How the scores and latencies of an execution's runs are spread."""
     await studio.store.execution(id)
     return distributions([run async for run in all_runs(studio.store, Filters(execution_id=id))])
+
+
+@router.get("/executions/{id}/findings", operation_id="listFindings", responses=refusals(404))
+async def execution_findings(
+    studio: StudioDep,
+    id: Identity,  # noqa: A002
+    paging: PagingDep,
+    evaluator: Annotated[
+        list[Text], Query(min_length=1, max_length=20, description="Names or types, in the order of columns")
+    ],
+) -> RunFindingsPage:
+    """What these evaluators found in each run of an execution: the columns of its table."""
+    await studio.store.execution(id)
+    page = await studio.store.results_of(id, **paging)
+    rows = [findings_of(run.id, run.output.get("evaluatorResults") or (), evaluator) for run in page.items]
+    return RunFindingsPage(items=rows, cursor=page.cursor)
 
 
 @router.get("/flaky", operation_id="getFlakiest")
@@ -154,7 +171,10 @@ async def grouped(
         int | None, Query(ge=1, le=200, description="Only this many, the slowest on average first")
     ] = None,
 ) -> list[Figures]:
-    """Runs by scenario, persona or connector, in figures."""
+    """Runs by scenario, persona, connector or tag, in figures.
+
+    Tags are those that the scenarios have now; a run counts in each of them.
+    """
     tallies = await studio.store.tally(by, filters)
     if slowest is not None:
         timed = [(one.mean_latency_ms, one) for one in tallies if one.mean_latency_ms is not None]

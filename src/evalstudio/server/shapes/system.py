@@ -12,6 +12,7 @@ from ...evaluators.results import Outcome
 from ...messages import Message, MessageList, TokensUsage
 from ...project.documents import DefinitionKind
 from ...project.entities import Execution, Moment, RunSummary
+from ...reporting.run_figures import RunFindings
 from .base import PageOf, Shape
 from .scoring import EvaluationSummary, Feedback
 
@@ -231,6 +232,10 @@ class ExecutionPage(PageOf[Execution]):
 
 class RunPage(PageOf[RunSummary]):
     """Runs without what was said, newest first."""
+
+
+class RunFindingsPage(PageOf[RunFindings]):
+    """What evaluators found, run by run, newest first."""
 
 
 class EvaluationPage(PageOf[EvaluationSummary]):

@@ -16,11 +16,11 @@ import { Export } from './Export';
 interface Props {
   execution: Schemas['Execution'];
   counts: Schemas['Counts'];
-  /** The ids of the runs that the filters leave */
-  shown: string[];
+  /** The ids of the runs that are ticked */
+  selected: ReadonlySet<string>;
 }
 
-export function Actions({ execution, counts, shown }: Props) {
+export function Actions({ execution, counts, selected }: Props) {
   const [confirming, confirmation] = useDisclosure();
   const navigate = useNavigate();
   const changed = () => invalidate(['executions'], ['runs', 'execution', execution.id], ['stats']);
@@ -44,7 +44,7 @@ export function Actions({ execution, counts, shown }: Props) {
   return (
     <>
       {!waiting && execution.evalId && (
-        <Again evalId={execution.evalId} execution={execution} counts={counts} shown={shown} />
+        <Again evalId={execution.evalId} execution={execution} counts={counts} selected={selected} />
       )}
       {!waiting && execution.evalId && <CompareButton execution={execution} evalId={execution.evalId} />}
       <Export executionId={execution.id} />

@@ -1,7 +1,7 @@
 // An execution, live while it runs: progress, figures, and a row for every run.
 import { Group, Text } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useCallback, useDeferredValue, useMemo } from 'react';
+import { useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { EvaluatorsTable } from '../../parts/EvaluatorsTable';
@@ -10,13 +10,15 @@ import { PageLink } from '../../parts/links';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
 import { standingOfExecution } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
+import { RunsTable } from '../../parts/runs/RunsTable';
 import { Actions } from './Actions';
+import { ColumnChoice } from './ColumnChoice';
 import { Filters } from './Filters';
 import { Findings } from './Findings';
 import { GroupChoice, Groups } from './Groups';
-import { RunsTable } from './RunsTable';
 import { filteredRuns, type Run, type RunFilter } from './runs';
 import { Summary } from './Summary';
+import { useColumns } from './useColumns';
 import { useExecution } from './useExecution';
 
 const route = getRouteApi('/executions/$executionId');
@@ -25,9 +27,20 @@ const NO_SUBJECTS = new Set<string>();
 
 export default function ExecutionPage() {
   const { executionId } = route.useParams();
+  // What was ticked or opened belongs to one execution.
+  return <OneExecution key={executionId} executionId={executionId} />;
+}
+
+function OneExecution({ executionId }: { executionId: string }) {
   const filter = route.useSearch();
   const navigate = useNavigate({ from: '/executions/$executionId' });
   const { execution, runs, summary, flaky } = useExecution(executionId);
+  const { columns, findings, figures, chosen, choosing, setChoosing } = useColumns(
+    executionId,
+    flaky,
+    filter.columns,
+  );
+  const selection = useSelection();
   // Thousands of rows are not filtered again for subjects that are not asked for.
   const included = filter.show === 'flaky' ? flaky : NO_SUBJECTS;
   const matching = useMemo(
@@ -49,7 +62,11 @@ export default function ExecutionPage() {
   if (!execution.data || !summary.data) return <Loading rows={10} />;
   const { counts } = summary.data;
   const change = (next: RunFilter) =>
-    void navigate({ search: { ...next, show: next.show === 'all' ? undefined : next.show }, replace: true });
+    void navigate({
+      search: { ...next, show: next.show === 'all' ? undefined : next.show },
+      replace: true,
+      resetScroll: false,
+    });
   return (
     <>
       <PageTitle
@@ -67,21 +84,39 @@ export default function ExecutionPage() {
           ),
         ]}
         beside={<OutcomeBadge standing={standingOfExecution({ ...execution.data, counts })} size="lg" />}
-        actions={<Actions execution={execution.data} counts={counts} shown={matching.map((run) => run.id)} />}
+        actions={<Actions execution={execution.data} counts={counts} selected={selection.ids} />}
       />
       <BrokenPlugins />
       <Summary execution={execution.data} summary={summary.data} />
       <Findings execution={execution.data} summary={summary.data} />
       <Group justify="space-between" align="flex-start">
         <Filters filter={filter} summary={summary.data} onChange={change} />
-        <GroupChoice value={filter.group} onChange={(group) => change({ ...filter, group })} />
+        <Group gap="xs" align="flex-start">
+          <GroupChoice value={filter.group} onChange={(group) => change({ ...filter, group })} />
+          {!filter.group && (
+            <ColumnChoice
+              figures={figures}
+              chosen={chosen}
+              opened={choosing}
+              onOpen={setChoosing}
+              onChange={(names) => change({ ...filter, columns: names.length > 0 ? names : undefined })}
+            />
+          )}
+        </Group>
       </Group>
       {runs.error && <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />}
+      {findings.error && <ErrorState error={findings.error} onRetry={() => void findings.refetch()} />}
       {filter.group === 'evaluator' && <EvaluatorsTable query={{ executionId }} />}
       {filter.group && filter.group !== 'evaluator' && <Groups executionId={executionId} by={filter.group} />}
       {!filter.group && runs.isPending && <Loading rows={10} />}
       {!filter.group && !runs.isPending && (
-        <RunsTable runs={rows} flaky={flaky} sort={filter.sort} onSort={sort} />
+        <RunsTable
+          runs={rows}
+          columns={columns}
+          sort={filter.sort}
+          onSort={sort}
+          selection={execution.data.evalId ? selection : undefined}
+        />
       )}
       {!filter.group && runs.data && matching.length === 0 && (
         <Text size="sm" c="dimmed" mt="xs" role="status">
@@ -92,4 +127,22 @@ export default function ExecutionPage() {
       )}
     </>
   );
+}
+
+/** The runs that are ticked. */
+function useSelection() {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const onSelect = useCallback(
+    (changed: string[], selected: boolean) =>
+      setIds((before) => {
+        const next = new Set(before);
+        for (const id of changed) {
+          if (selected) next.add(id);
+          else next.delete(id);
+        }
+        return next;
+      }),
+    [],
+  );
+  return useMemo(() => ({ ids, onSelect }), [ids, onSelect]);
 }

@@ -1,4 +1,4 @@
-// The runs of an execution by scenario, connector or persona, in the server's figures.
+// The runs of an execution by scenario, connector, persona or tag, in the server's figures.
 import { SegmentedControl, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { statsQuery } from '../../api/queries';
@@ -11,7 +11,12 @@ import { GROUPINGS, type Grouping } from '../../router';
 
 type Counted = Exclude<Grouping, 'evaluator'>;
 
-const WORDS: Record<Counted, string> = { scenario: 'Scenario', connector: 'Connector', persona: 'Persona' };
+const WORDS: Record<Counted, string> = {
+  scenario: 'Scenario',
+  connector: 'Connector',
+  persona: 'Persona',
+  tag: 'Tag',
+};
 
 interface ChoiceProps {
   value?: Grouping;
@@ -41,33 +46,40 @@ export function Groups({ executionId, by }: { executionId: string; by: Counted }
   if (groups.error) return <ErrorState error={groups.error} onRetry={() => void groups.refetch()} />;
   if (!groups.data) return <Loading />;
   return (
-    <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label={`Runs by ${by}`}>
-      <Table aria-label={`Runs by ${by}`}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{WORDS[by]}</Table.Th>
-            <Table.Th>Passed of scored</Table.Th>
-            <Table.Th w="30%">Runs</Table.Th>
-            <Table.Th ta="right">Mean latency</Table.Th>
-            <Table.Th ta="right">Mean score</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {groups.data.map((group) => (
-            <Table.Tr key={group.id ?? group.name}>
-              <Table.Td>{group.name ?? <Text size="sm">none</Text>}</Table.Td>
-              <Table.Td>
-                <Rate rate={group.passRateOfScored} />
-              </Table.Td>
-              <Table.Td>
-                <CountsBar counts={group.counts} size="sm" />
-              </Table.Td>
-              <Table.Td ta="right">{duration(group.meanLatencyMs)}</Table.Td>
-              <Table.Td ta="right">{measure(group.meanScore)}</Table.Td>
+    <>
+      {by === 'tag' && (
+        <Text size="sm" c="dimmed" mb="xs">
+          A run of a scenario with several tags counts in each of them.
+        </Text>
+      )}
+      <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label={`Runs by ${by}`}>
+        <Table aria-label={`Runs by ${by}`}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{WORDS[by]}</Table.Th>
+              <Table.Th>Passed of scored</Table.Th>
+              <Table.Th w="30%">Runs</Table.Th>
+              <Table.Th ta="right">Mean latency</Table.Th>
+              <Table.Th ta="right">Mean score</Table.Th>
             </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+          </Table.Thead>
+          <Table.Tbody>
+            {groups.data.map((group) => (
+              <Table.Tr key={group.id ?? group.name}>
+                <Table.Td>{group.name ?? <Text size="sm">{`no ${by}`}</Text>}</Table.Td>
+                <Table.Td>
+                  <Rate rate={group.passRateOfScored} />
+                </Table.Td>
+                <Table.Td>
+                  <CountsBar counts={group.counts} size="sm" />
+                </Table.Td>
+                <Table.Td ta="right">{duration(group.meanLatencyMs)}</Table.Td>
+                <Table.Td ta="right">{measure(group.meanScore)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </>
   );
 }

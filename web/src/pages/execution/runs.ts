@@ -41,6 +41,7 @@ export interface RunFilter {
   scenario?: string;
   sort?: string;
   group?: Grouping;
+  columns?: string[];
 }
 
 export function filteredRuns(runs: Run[], filter: RunFilter, flaky: Set<string>): Run[] {

@@ -8,13 +8,24 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { count, plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
+import {
+  CONNECTOR,
+  LATENCY,
+  nameColumn,
+  REASON,
+  RESULT,
+  SCORE,
+  STARTED,
+  TURNS,
+} from '../../parts/runs/columns';
+import { RunsTable } from '../../parts/runs/RunsTable';
 import { Filters } from './Filters';
 import { queryOf, type RunsFilter } from './filter';
-import { RunsList } from './RunsList';
 import { SavedViews } from './SavedViews';
 
 const route = getRouteApi('/runs');
 const PAGE = 200;
+const COLUMNS = [RESULT, nameColumn(), CONNECTOR, STARTED, TURNS, LATENCY, SCORE, REASON];
 /** A page may be empty although more follow; after this many in a row the reader is asked. */
 const MOST_EMPTY = 10;
 
@@ -54,8 +65,9 @@ export default function RunsPage() {
                 ? 'No run matches'
                 : plural(items.length, 'run')}
           </Text>
-          <RunsList
+          <RunsTable
             runs={items}
+            columns={COLUMNS}
             onEnd={() => {
               if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
             }}
