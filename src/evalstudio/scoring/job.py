@@ -26,7 +26,9 @@ from ..evaluators.contract import Embedder
 from ..evaluators.criteria import check_declared
 from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, embedder_of
+from ..llm.quota import SharedLimits
 from ..plugins import create_registry, load_named, load_plugins
+from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
 from .plan import ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
@@ -34,6 +36,7 @@ from .retrying import errored_lines, only_lines, replace_results
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
+from .shards import whole_dataset
 from .summary import DatasetSummary, Distribution
 
 
@@ -56,12 +59,15 @@ class JobResources:
         return new
 
 
-def set_up(job: ScoringJob) -> JobResources:
-    """Load the plan, its plugins and its models; every mistake in them is found here."""
+def set_up(job: ScoringJob, limits: SharedLimits | None = None) -> JobResources:
+    """Load the plan, its plugins and its models; every mistake in them is found here.
+
+    The limits of models are kept together with all who give the same ``limits``.
+    """
     plan, plan_files = read_plan(job.plan_path)
     registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
     load_named(registry, plan.plugins, job.plan_path.resolve().parent)
-    llm = Llm(plan.llm_settings) if plan.llm_settings else None
+    llm = Llm(plan.llm_settings, shared=limits) if plan.llm_settings else None
     embedder: Embedder = BatchingEmbedder(embedder_of(llm))
     try:
         runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
@@ -83,16 +89,14 @@ def set_up(job: ScoringJob) -> JobResources:
 Progress = Callable[[DatasetSummary, float], None]
 
 # A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
-_MODEL_CHUNK_BYTES = 1 << 13
+MODEL_CHUNK_BYTES = 1 << 13
 
 
 def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[DatasetSummary, ScoringPlan]:
     """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
     resources = set_up(job)
     check_readable(job.dataset)
-    summary = DatasetSummary(
-        criteria={criterion.name: Distribution() for criterion in resources.plan.criteria}
-    )
+    summary = empty_summary(resources.plan)
     with ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
@@ -106,14 +110,18 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
         except DatasetChanged as change:
             raise _refusal(job, resources, change.line) from None
     if job.retry_errors:
-        _retry_errors(job, summary)
+        retry_errors(job, summary)
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
     return summary, resources.plan
 
 
-def _retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
+def empty_summary(plan: ScoringPlan) -> DatasetSummary:
+    return DatasetSummary(criteria={criterion.name: Distribution() for criterion in plan.criteria})
+
+
+def retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
     """Score what errored once more, and count the results anew."""
     assert job.output is not None
     lines = errored_lines(job.output)
@@ -121,8 +129,7 @@ def _retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
         return
     # Connections to models belong to the loop they were opened on, and that one is closed.
     resources = set_up(job)
-    response_column = resources.plan.fields.get("response", "response")
-    chunks = read_chunks(job.dataset, chunk_bytes=_MODEL_CHUNK_BYTES, response_column=response_column)
+    chunks = read_dataset(job, resources.plan, MODEL_CHUNK_BYTES)
     with closing(_scored(job, resources, only_lines(chunks, lines))) as parts:
         fresh = (line for scored in parts for line in scored.lines)
         summary.retried = replace_results(job.output, fresh)
@@ -137,10 +144,10 @@ def _remaining(
     job: ScoringJob, resources: JobResources, results: ResultsFile, summary: DatasetSummary
 ) -> Iterator[Chunk]:
     """What is left to score: after what a resumed run has done, and up to the limit."""
-    size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
+    size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
     done = results.last_line
-    for chunk in results.checked(_read(job, resources, size)):
+    for chunk in results.checked(read_dataset(job, resources.plan, size)):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
             continue
@@ -156,8 +163,11 @@ def _remaining(
             yield chunk
 
 
-def _read(job: ScoringJob, resources: JobResources, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    response_column = resources.plan.fields.get("response", "response")
+def read_dataset(job: ScoringJob, plan: ScoringPlan, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """The dataset of a job from its beginning, in chunks of about so many bytes."""
+    if job.address is not None:
+        return whole_dataset(DatasetFile(job.address), size)
+    response_column = plan.fields.get("response", "response")
     return read_chunks(job.dataset, chunk_bytes=size, response_column=response_column)
 
 
@@ -171,7 +181,7 @@ def _first_difference(job: ScoringJob, resources: JobResources, last: int) -> st
     """Where the dataset is no longer the one that was scored, in words."""
     assert job.output is not None
     if job.dataset.is_file():
-        chunks = _read(job, resources)
+        chunks = read_dataset(job, resources.plan)
         now = ((record.line, record.id) for chunk in chunks for record in resources.scorer.chosen(chunk))
         for before, after in zip_longest(
             scored_records(job.output), takewhile(lambda at: at[0] <= last, now)

@@ -253,3 +253,9 @@ class ScoringJob:
     config_path: Path | None = None
     group_by: str | None = None
     retry_errors: bool = False
+    address: str | None = None
+    """Where the dataset is, if not on a path: ``s3://bucket/records.jsonl``."""
+
+    @property
+    def dataset_name(self) -> str:
+        return self.address or str(self.dataset)

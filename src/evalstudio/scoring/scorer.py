@@ -57,7 +57,7 @@ class Scorer:
         self._runner = runner
         self._reader = reader
         self._job = job
-        self._dataset = str(job.dataset)
+        self._dataset = job.dataset_name
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._unseen_models = any(_may_ask_unseen(entry.definition) for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
