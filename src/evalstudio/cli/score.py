@@ -11,12 +11,19 @@ import typer
 from ..base.signals import end_process_on_signals, interrupt_on_signals
 from ..base.text import percent
 from .exit_codes import STOPPED, code_of
-from .options import JsonOption, ReportOption, RequireOption
+from .options import (
+    JsonOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    ReportOption,
+    RequireOption,
+)
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
 
 if TYPE_CHECKING:
-    from ..project.requirements import Requirement
+    from ..project.requirements import Budget, Requirement
     from ..reporting.intervals import Interval
     from ..reporting.requirements import RequirementResult, Standing
     from ..scoring.job import ScoringJob
@@ -72,17 +79,20 @@ def score(
     require: RequireOption = None,
     group_by: GroupByOption = None,
     retry_errors: RetryErrorsOption = False,
+    max_cost: MaxCostOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_time: MaxTimeOption = None,
     report: ReportOption = None,
     config: PluginsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
     from ..project.config import find_config
-    from ..project.requirements import read_requirements
+    from ..project.requirements import read_budget, read_requirements
     from ..scoring.job import ScoringJob
     from .report_files import in_github, report_targets
 
-    requirements = read_requirements(require or ())
+    requirements, budget = read_requirements(require or ()), read_budget(max_cost, max_tokens, max_time)
     targets = report_targets(report or (), as_json=as_json)
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
@@ -101,13 +111,15 @@ def score(
         group_by=group_by,
         retry_errors=retry_errors,
     )
-    summary, used = _scored(job, quiet=as_json)
-    standing = _conclude(job, summary, used, requirements, fail_under, [*targets, *in_github()], as_json)
+    summary, used = _scored(job, budget, quiet=as_json)
+    standing = _conclude(
+        job, summary, used, requirements, budget, fail_under, [*targets, *in_github()], as_json
+    )
     if code := code_of(standing):
         raise typer.Exit(code)
 
 
-def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _scored(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
     from asyncio import CancelledError
 
@@ -119,7 +131,7 @@ def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPla
         raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
-            return _run(job, quiet=quiet)
+            return _run(job, budget, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
@@ -138,39 +150,52 @@ def _conclude(
     summary: DatasetSummary,
     plan: ScoringPlan,
     requirements: Sequence[Requirement],
+    budget: Budget | None,
     fail_under: float | None,
     targets: Sequence[ReportTarget],
     as_json: bool,
 ) -> Standing:
     """Hold the results against what is required, print them and write their reports."""
-    from ..reporting.recorded import RecordedEvidence
+    from ..reporting.recorded import RecordedEvidence, budget_notes
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
     from .report_files import write_all
 
+    notes = budget_notes(budget, summary) if budget else []
     if summary.bad == summary.read:
-        _print(summary, plan, [], as_json=as_json)
+        _print(summary, plan, [], notes, as_json=as_json)
         raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
-    _print(summary, plan, results, as_json=as_json)
+    _print(summary, plan, results, notes, as_json=as_json)
     standing = _standing(summary, plan, fail_under, results)
+    if summary.ended:
+        # What was not scored could change every mean and every rate.
+        warn(f"Not decided: not all records were scored. {_whole(job.output)}")
+        standing = "undecided"
     if job.output is not None:
-        source = RecordedSource(job.output, recorded_head(job.output, summary, results, standing))
+        head = recorded_head(job.output, summary, results, standing, notes)
+        source = RecordedSource(job.output, head)
         run_async(write_all(source, targets))
     return standing
 
 
 def _print(
-    summary: DatasetSummary, plan: ScoringPlan, results: Sequence[RequirementResult], *, as_json: bool
+    summary: DatasetSummary,
+    plan: ScoringPlan,
+    results: Sequence[RequirementResult],
+    notes: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
     from ..reporting.recorded import summary_json
     from .run_display import print_requirements
 
     if as_json:
-        print_json({**summary_json(summary), "requirements": [plain(one) for one in results]})
+        required = [plain(one) for one in results]
+        print_json({**summary_json(summary), "requirements": required, "notes": [*notes]})
     else:
         _print_summary(summary, plan)
-        print_requirements(results)
+        print_requirements(results, notes)
 
 
 def _standing(
@@ -222,10 +247,18 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _run(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+    from time import monotonic
+
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ..reporting.spending import exceeded
     from ..scoring.job import score_dataset
+
+    begun = monotonic()
+
+    def used_up(tokens: int, cost: float) -> str | None:
+        return exceeded(budget, tokens, cost, monotonic() - begun) if budget else None
 
     console = open_console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
@@ -237,7 +270,7 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
-        return score_dataset(job, show)
+        return score_dataset(job, show, used_up)
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:

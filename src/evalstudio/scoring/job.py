@@ -87,21 +87,52 @@ def set_up(job: ScoringJob, limits: SharedLimits | None = None) -> JobResources:
 
 
 Progress = Callable[[DatasetSummary, float], None]
+UsedUp = Callable[[int, float], str | None]
+"""Says, from the tokens and the cost that judging took, why no further record may be scored; else nothing."""
 
 # A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
 MODEL_CHUNK_BYTES = 1 << 13
 
 
-def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[DatasetSummary, ScoringPlan]:
-    """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
+@dataclass(slots=True)
+class _Watch:
+    """Ends a job when what it may use is used up: records under way are finished, no further is begun.
+
+    What an agent used was used when its responses were recorded, and what an earlier start took is paid.
+    """
+
+    used_up: UsedUp | None
+    tokens: float = 0.0
+    cost: float = 0.0
+    reason: str | None = None
+
+    def over(self, parts: Iterator[ScoredChunk], scorer: Scorer) -> Generator[ScoredChunk]:
+        for scored in parts:
+            used = scored.summary.used
+            self.tokens += used["judgeTokens"].total
+            self.cost += used["judgeCost"].total
+            if self.used_up is not None and self.reason is None:
+                self.reason = self.used_up(int(self.tokens), self.cost)
+                scorer.stopped = self.reason is not None
+            yield scored
+
+
+def score_dataset(
+    job: ScoringJob, progress: Progress | None = None, used_up: UsedUp | None = None
+) -> tuple[DatasetSummary, ScoringPlan]:
+    """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped.
+
+    When ``used_up`` gives a reason it ends before its last record: ``ended`` of the summary says why.
+    """
     resources = set_up(job)
     check_readable(job.dataset)
     summary = empty_summary(resources.plan)
+    watch = _Watch(used_up)
     with ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
             with closing(_scored(job, resources, chunks)) as parts:
-                for scored in parts:
+                for scored in watch.over(parts, resources.scorer):
                     results.take(scored)
                     if progress is not None:
                         progress(summary, scored.share)
@@ -109,8 +140,11 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
                         raise scored.failure
         except DatasetChanged as change:
             raise _refusal(job, resources, change.line) from None
-    if job.retry_errors:
-        retry_errors(job, summary)
+        if resources.scorer.left_over:
+            summary.ended = watch.reason
+            results.mark_partial()
+    if job.retry_errors and summary.ended is None:
+        retry_errors(job, summary, watch)
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
@@ -121,7 +155,7 @@ def empty_summary(plan: ScoringPlan) -> DatasetSummary:
     return DatasetSummary(criteria={criterion.name: Distribution() for criterion in plan.criteria})
 
 
-def retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
+def retry_errors(job: ScoringJob, summary: DatasetSummary, watch: _Watch | None = None) -> None:
     """Score what errored once more, and count the results anew."""
     assert job.output is not None
     lines = errored_lines(job.output)
@@ -129,10 +163,13 @@ def retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
         return
     # Connections to models belong to the loop they were opened on, and that one is closed.
     resources = set_up(job)
+    watch = watch or _Watch(None)
     chunks = read_dataset(job, resources.plan, MODEL_CHUNK_BYTES)
-    with closing(_scored(job, resources, only_lines(chunks, lines))) as parts:
-        fresh = (line for scored in parts for line in scored.lines)
+    errored = _until_stopped(only_lines(chunks, lines), resources.scorer)
+    with closing(_scored(job, resources, errored)) as parts:
+        fresh = (line for scored in watch.over(parts, resources.scorer) for line in scored.lines)
         summary.retried = replace_results(job.output, fresh)
+    summary.ended = watch.reason if resources.scorer.left_over else None
     summary.retries += resources.retries()
     summary.forget_results()
     with job.output.open("rb") as file:
@@ -147,7 +184,8 @@ def _remaining(
     size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
     done = results.last_line
-    for chunk in results.checked(read_dataset(job, resources.plan, size)):
+    whole = read_dataset(job, resources.plan, size)
+    for chunk in _until_stopped(results.checked(whole), resources.scorer):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
             continue
@@ -161,6 +199,14 @@ def _remaining(
             left -= count
         if chunk.numbers or chunk.bad:
             yield chunk
+
+
+def _until_stopped(chunks: Iterator[Chunk], scorer: Scorer) -> Iterator[Chunk]:
+    for chunk in chunks:
+        if scorer.stopped:
+            scorer.left_over = True
+            return
+        yield chunk
 
 
 def read_dataset(job: ScoringJob, plan: ScoringPlan, size: int = CHUNK_BYTES) -> Iterator[Chunk]:

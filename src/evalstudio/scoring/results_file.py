@@ -88,6 +88,7 @@ class ResultsFile:
         self._mark: dict[str, Any] = {}
         self._hash = RunningHash()
         self._scored: ScoredPart | None = None
+        self._note_length = 0
         self.last_line = 0
 
     def __enter__(self) -> ResultsFile:
@@ -120,6 +121,7 @@ class ResultsFile:
             self.last_line = recover(path, self._summary, self._scored.line)
             self._summary.resumed = self._summary.records
             self._note = note.open("r+b", buffering=0)
+            self._note_length = note.stat().st_size
         else:
             check_replaceable(path, note)
             file.truncate(0)
@@ -156,12 +158,19 @@ class ResultsFile:
                 self._write_note(self._hash.up_to(scored.ids[-1][1]))
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
-    def _write_note(self, part: ScoredPart) -> None:
-        """In place, in one write. It never gets shorter, since only the number of the line changes length."""
+    def mark_partial(self) -> None:
+        """Note that a budget ended it; a resume that goes on takes it back."""
+        if self._note is not None:
+            self._write_note(self._hash.up_to(self._hash.line), partial="budget")
+
+    def _write_note(self, part: ScoredPart, **more: str) -> None:
+        """In place, in one write. It never gets shorter: what is left of a longer one is written over."""
         assert self._note is not None
-        note = {**self._mark, "scored": {"line": part.line, "digest": part.digest}}
+        note = {**self._mark, **more, "scored": {"line": part.line, "digest": part.digest}}
+        text = orjson.dumps(note, option=orjson.OPT_INDENT_2).ljust(self._note_length)
         self._note.seek(0)
-        self._note.write(orjson.dumps(note, option=orjson.OPT_INDENT_2))
+        self._note.write(text)
+        self._note_length = len(text)
 
 
 def open_output(job: ScoringJob) -> BinaryIO:

@@ -61,6 +61,10 @@ class Scorer:
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._unseen_models = any(_may_ask_unseen(entry.definition) for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
+        self.stopped = False
+        """Set to start no further record; those under way are finished."""
+        self.left_over = False
+        """Whether records were left because of that."""
 
     def score_chunk(self, chunk: Chunk) -> ScoredChunk:
         """Score a chunk to its end, or to its first bad record."""
@@ -111,8 +115,11 @@ class Scorer:
                 for record in self._records(chunk, scored):
                     if len(window) >= most:
                         yield await _finished(window)
+                    if self.stopped:
+                        self.left_over = True
+                        break
                     window.append(asyncio.create_task(self._score(record, limit)))
-                if scored.failure is not None:
+                if scored.failure is not None or self.left_over:
                     break
             while window:
                 yield await _finished(window)
