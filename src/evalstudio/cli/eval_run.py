@@ -308,15 +308,20 @@ async def follow(
                 agent_errors_fail=agent_errors_fail,
                 follow=show,
             )
-        return await _watch(project.records, execution.id, stop, show)
+        return await watch_there(project.records, execution.id, stop, show)
 
 
-async def _watch(records: Records, execution_id: str, stop: asyncio.Event, show: Follow) -> Execution:
+async def watch_there(
+    records: Records, execution_id: str, stop: asyncio.Event, show: Follow | None = None
+) -> Execution:
+    """Watch a server until an execution is over, or somebody wants to stop."""
     from ..base.concurrency import set_within
 
     while True:
         now = await records.execution(execution_id)
-        show(now)
-        if stop.is_set() or now.status in ("completed", "cancelled"):
+        if show is not None:
+            show(now)
+        is_over = now.status in ("completed", "cancelled") and not now.is_unfinished
+        if stop.is_set() or is_over:
             return now
         await set_within(stop, _LOOK_SECONDS)

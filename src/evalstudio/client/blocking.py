@@ -70,6 +70,8 @@ class Client:
     run = _blocking(AsyncClient.run)
     score = _blocking(AsyncClient.score)
     review = _blocking(AsyncClient.review)
+    begin_review = _blocking(AsyncClient.begin_review)
+    review_more = _blocking(AsyncClient.review_more)
     rescore = _blocking(AsyncClient.rescore)
     draft_scenario = _blocking(AsyncClient.draft_scenario)
     wait = _blocking(AsyncClient.wait)

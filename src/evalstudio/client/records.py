@@ -12,7 +12,8 @@ from ..project.documents import AnyStored, DefinitionKind, read_stored
 from ..project.entities import Execution, Run, RunSummary
 from ..reporting.comparison import ComparisonResult
 from ..storage.contract import Filters, Page
-from .asynchronous import AsyncClient, ServerError
+from .answers import ServerError
+from .asynchronous import AsyncClient
 
 E = TypeVar("E")
 

@@ -156,7 +156,7 @@ class _Reader:
                 yield Unreadable(origin, line, str(error))
                 continue
             conversation.id = conversation.id or place
-            conversation.origin = f"{origin}, line {line}"
+            conversation.origin = conversation.origin or f"{origin}, line {line}"
             yield self._once(conversation, origin, line)
 
     def _once(self, conversation: RecordedConversation, origin: str, line: int | None) -> Read:
