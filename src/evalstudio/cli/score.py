@@ -87,7 +87,7 @@ def score(
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
-    from ..project.config import find_config
+    from ..project.config import find_config, read_config
     from ..project.requirements import read_budget, read_requirements
     from ..scoring.job import ScoringJob
     from .report_files import in_github, report_targets
@@ -96,6 +96,7 @@ def score(
     targets = report_targets(report or (), as_json=as_json)
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
+    config_path = config or find_config(plan.resolve().parent)
     job = ScoringJob(
         dataset=dataset,
         plan_path=plan,
@@ -107,7 +108,8 @@ def score(
         skip_bad=skip_bad,
         resume=resume,
         workers=workers,
-        config_path=config or find_config(plan.resolve().parent),
+        config_path=config_path,
+        llm_settings=read_config(config_path).llm_settings if config_path else None,
         group_by=group_by,
         retry_errors=retry_errors,
     )
@@ -157,6 +159,7 @@ def _conclude(
 ) -> Standing:
     """Hold the results against what is required, print them and write their reports."""
     from ..reporting.recorded import RecordedEvidence, budget_notes
+    from ..reporting.recorded_standing import standing_of
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
     from .report_files import write_all
@@ -167,7 +170,9 @@ def _conclude(
         raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
     _print(summary, plan, results, notes, as_json=as_json)
-    standing = _standing(summary, plan, fail_under, results)
+    standing, remarks = standing_of(summary, plan, fail_under, results)
+    for remark in remarks:
+        warn(remark)
     if summary.ended:
         # What was not scored could change every mean and every rate.
         warn(f"Not decided: not all records were scored. {_whole(job.output)}")
@@ -196,38 +201,6 @@ def _print(
     else:
         _print_summary(summary, plan)
         print_requirements(results, notes)
-
-
-def _standing(
-    summary: DatasetSummary,
-    plan: ScoringPlan,
-    fail_under: float | None,
-    results: Sequence[RequirementResult],
-) -> Standing:
-    """Met, missed, or not decided: records errored, or nothing was held against anything."""
-    from ..reporting.requirements import overall
-
-    if not summary.records:
-        warn("Not decided: nothing was scored, because no record is in the sample.")
-        return "undecided"
-    misses = _misses(summary, plan, fail_under)
-    for miss in misses:
-        warn(miss)
-    if misses or (results and overall(results) == "missed"):
-        return "missed"
-    if results:
-        return overall(results)
-    if errored := summary.outcomes["error"]:
-        advice = "see the errors, or say how many there may be: --require maxErrors=1%"
-        decided = "" if summary.decided else " and no record passed or failed"
-        warn(f"Not decided: {errored:,} of {summary.records:,} records errored{decided}; {advice}")
-        return "undecided"
-    has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
-    if summary.decided or has_bar:
-        return "met"
-    advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
-    warn(f"Not decided: nothing was asserted. {advice}")
-    return "undecided"
 
 
 def _whole(output: Path | None) -> str:
@@ -365,27 +338,3 @@ def _percents(interval: Interval) -> str:
 def _histogram(bins: list[int]) -> str:
     highest = max(bins)
     return "".join(_BARS[0 if not count else max(1, round(count / highest * 8))] for count in bins)
-
-
-def _misses(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
-    """Every threshold that was not reached, in words."""
-    misses: list[str] = []
-    bar = fail_under if fail_under is not None else plan.fail_under
-    if bar is not None and (summary.overall.mean is None or summary.overall.mean < bar):
-        found = (
-            "there is none" if summary.overall.mean is None else f"it is {_below(summary.overall.mean, bar)}"
-        )
-        misses.append(f"The overall score must be at least {bar:g}; {found}.")
-    for name, least in plan.thresholds.items():
-        spread = summary.criteria.get(name)
-        if spread is None or spread.mean is None:
-            misses.append(f'"{name}" must be at least {least:g}; it has no score.')
-        elif spread.mean < least:
-            misses.append(f'"{name}" must be at least {least:g}; it is {_below(spread.mean, least)}.')
-    return misses
-
-
-def _below(mean: float, bar: float) -> str:
-    """A mean in so many digits that it is seen to be below the bar."""
-    text = f"{mean:.3f}"
-    return text if float(text) < bar else f"{mean:.9g}"

@@ -33,6 +33,7 @@ from ..reporting.comparison import ComparisonResult
 from ..reporting.requirements import ExecutionConclusion
 from ..version import __version__
 from .answers import ServerError, ServerUnreachable, raise_refusal, read_limited
+from .scoring import AsyncScorings
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -108,6 +109,7 @@ class AsyncClient:
         self.connectors = AsyncDefinitions(self, "/api/connectors", Connector, StoredConnector)
         self.evals = AsyncDefinitions(self, "/api/evals", Eval, StoredEval)
         self.monitors = AsyncDefinitions(self, "/api/monitors", Monitor, StoredMonitor)
+        self.scorings = AsyncScorings(self.call)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -177,7 +179,7 @@ class AsyncClient:
     async def compare(
         self, base: str, candidate: str = "last", **more: str | float | None
     ) -> ComparisonResult:
-        """Whether the candidate is better or worse: ids, ``last``, ``last~1`` or names of baselines.
+        """Whether the candidate is better or worse: ids, ``last``, names of baselines, or results files.
 
         More: ``evalId``, ``alpha``, ``minEffect``, and ``baseConnector`` with ``candidateConnector``.
         """

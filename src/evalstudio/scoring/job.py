@@ -21,16 +21,16 @@ from typing import Any
 
 import orjson
 
-from ..base.problems import InvalidInput
-from ..evaluators.contract import Embedder
+from ..base.problems import InvalidInput, Problem
+from ..evaluators.contract import Embedder, LanguageModel
 from ..evaluators.criteria import check_declared
 from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..llm.quota import SharedLimits
-from ..plugins import create_registry, load_named, load_plugins
+from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
 from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
-from .plan import ScoringJob, ScoringPlan, read_plan
+from .plan import PlanFiles, ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
 from .retrying import errored_lines, only_lines, replace_results
 from .rows import RowReader
@@ -67,23 +67,41 @@ def set_up(job: ScoringJob, limits: SharedLimits | None = None) -> JobResources:
     plan, plan_files = read_plan(job.plan_path)
     registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
     load_named(registry, plan.plugins, job.plan_path.resolve().parent)
+    # What was asked decides whether a results file is resumed, so the models in use belong to the plan.
+    plan = plan.model_copy(update={"llm_settings": plan.llm_settings or job.llm_settings})
     llm = Llm(plan.llm_settings, shared=limits) if plan.llm_settings else None
     embedder: Embedder = BatchingEmbedder(embedder_of(llm))
-    try:
-        runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
-        # A plan without criteria leaves them to the records.
-        if plan.criteria:
-            check_declared(runner.references, plan.criteria, "the plan's")
-    except InvalidInput as error:
-        raise plan_files.placed(error) from None
-    # Only our own judges need it: a plugin's may bring a model of its own.
-    ours = (e for e in runner.entries if e.definition.module.startswith("evalstudio."))
-    if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
-        message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
-        raise InvalidInput.at(job.plan_path, message, hint)
+    runner = checked_runner(plan, plan_files, registry, llm, embedder, job.only)
     reader = RowReader(runner.config.criteria, plan.fields, llm, embedder, plan.limits)
     grouped = replace(job, group_by=job.group_by or plan.group_by)
     return JobResources(plan, Scorer(runner, reader, grouped), runner, llm)
+
+
+def checked_runner(
+    plan: ScoringPlan,
+    plan_files: PlanFiles,
+    registry: PluginRegistry,
+    llm: LanguageModel | None,
+    embedder: Embedder | None = None,
+    only: list[str] | None = None,
+) -> EvaluationRunner:
+    """What scores by a plan; what is wrong with its evaluators is told with file and line."""
+    try:
+        runner = EvaluationRunner(plan.run_config(only), registry=registry, llm=llm, embedder=embedder)
+        # A plan without criteria leaves them to the records.
+        if plan.criteria:
+            check_declared(runner.references, plan.criteria, "the plan's")
+        # Only our own judges need it: a plugin's may bring a model of its own.
+        ours = (e for e in runner.entries if e.definition.module.startswith("evalstudio."))
+        if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
+            message, hint = (
+                f"{asks.key} asks a language model",
+                "add llmSettings, here or to the project's config file",
+            )
+            raise InvalidInput(Problem(message, hint=hint))
+    except InvalidInput as error:
+        raise plan_files.placed(error) from None
+    return runner
 
 
 Progress = Callable[[DatasetSummary, float], None]

@@ -116,6 +116,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     finally:
         watching.cancel()
         if studio is not None:
+            await studio.scorings.stop()
             await studio.background.stop()
             await studio.hub.close()
             if studio.intake is not None:

@@ -71,9 +71,7 @@ function Side({ side, name }: { side: Schemas['ComparedSide']; name: 'base' | 'c
       </Group>
       {rate !== null && <RateRange rate={rate} low={low} high={high} />}
       <Text size="xs" c="dimmed" mt={8} component="div">
-        <PageLink to="/executions/$executionId" params={{ executionId: side.id }} inherit>
-          {side.evalName ?? 'Single run'}
-        </PageLink>
+        <SideLink side={side} />
         {side.createdAt && (
           <>
             {' · '}
@@ -90,6 +88,21 @@ function Side({ side, name }: { side: Schemas['ComparedSide']; name: 'base' | 'c
       </Text>
       <Wholeness execution={side} />
     </Paper>
+  );
+}
+
+function SideLink({ side }: { side: Schemas['ComparedSide'] }) {
+  if (side.isResultsFile) {
+    return (
+      <PageLink to="/scoring/results" search={{ path: side.id }} inherit style={{ overflowWrap: 'anywhere' }}>
+        {side.id}
+      </PageLink>
+    );
+  }
+  return (
+    <PageLink to="/executions/$executionId" params={{ executionId: side.id }} inherit>
+      {side.evalName ?? 'Single run'}
+    </PageLink>
   );
 }
 

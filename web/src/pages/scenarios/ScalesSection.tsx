@@ -7,20 +7,20 @@ import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { useRows } from '../../editing/useRows';
 import { JsonBox } from '../../forms/JsonField';
-import type { Criterion, ScenarioEditing } from './draft';
+import type { Criterion, Editing } from './draft';
 
 const SCALES = ['binary', 'pass/fail', 'likert5', 'numeric'];
 const WITHOUT_RANGE = ['binary', 'pass/fail', 'likert5'];
 
-export function ScalesSection({ editor }: { editor: ScenarioEditing }) {
+const HINT =
+  'Named qualities that evaluators score. Their weighted mean is the overall score; it never changes pass or fail.';
+
+export function ScalesSection({ editor, hint = HINT }: { editor: Editing<'criteria'>; hint?: string }) {
   const { draft, change, problems } = editor;
   const rows = useRows(draft.criteria, (criteria) => change({ criteria }));
   const wrong = at(problems, 'criteria');
   return (
-    <Section
-      title="Weighted criteria"
-      hint="Named qualities that evaluators score. Their weighted mean is the overall score; it never changes pass or fail."
-    >
+    <Section title="Weighted criteria" hint={hint}>
       {draft.criteria.map((criterion, index) => (
         <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`criterion ${index + 1}`} card>
           <CriterionCard
