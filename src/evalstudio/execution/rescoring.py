@@ -78,7 +78,7 @@ async def rescored_run(
     if not measure.ask_again:
         stored = reusable(workspace, run, again, environment)
     with counting_usage() as usage:
-        result = await _judge(workspace, run, again, stored)
+        result = await _judge(workspace, run, again, stored, execution_id)
     ending = ending_of(result, Turn(number=1), 0, ())
     output = dict(ending.output)
     if recording := (run.output or {}).get("recording"):
@@ -110,7 +110,11 @@ def answered_turns(run: Run) -> list[Turn]:
 
 
 async def _judge(
-    workspace: Workspace, run: Run, again: _Prepared, stored: StoredFindings | None = None
+    workspace: Workspace,
+    run: Run,
+    again: _Prepared,
+    stored: StoredFindings | None = None,
+    execution_id: str | None = None,
 ) -> RunResult:
     verdict = run.result
     fault = verdict.fault if verdict is not None and verdict.fault in _BROKE_OFF else None
@@ -124,7 +128,7 @@ async def _judge(
         thread_id=run.thread_id,
         stored=stored,
     )
-    return await traced_rescoring(workspace.telemetry, run, judging)
+    return await traced_rescoring(workspace.telemetry, run, judging, execution_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ..storage.contract import FinishedRun, IdempotencyKey, Snapshot
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
 from .reviewing import ReviewedScenario, review_one
+from .tracing import trace_execution
 from .workspace import Workspace
 
 GROUP = 64
@@ -127,6 +128,7 @@ async def review_conversations(
     review.stopped = work.is_stopped
     if is_last and not review.stopped:
         review.execution = await store.finish_recording(execution.id)
+        await trace_execution(workspace.telemetry, store, execution.id)
     return review
 
 
@@ -211,6 +213,7 @@ class _Work:
                     job.conversation,
                     repetition=job.repetition,
                     run_id=job.run_id,
+                    execution=self._execution,
                 )
             except (InvalidInput, ConnectorError) as error:
                 return _refused(job.conversation, error)

@@ -68,6 +68,7 @@ class ConversationBuilder:
         at: datetime | None = None,
         usage: TokensUsage | None = None,
         latency_ms: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         if message.role == "user":
             self._add_question(message, at)
@@ -75,6 +76,8 @@ class ConversationBuilder:
             self.seeds.append(message)
         else:
             self._add_answer(self.turns[-1], message, at, usage, latency_ms)
+            if metadata:
+                self.turns[-1].metadata = {**(self.turns[-1].metadata or {}), **metadata}
 
     def _add_question(self, message: Message, at: datetime | None) -> None:
         self._asked = at

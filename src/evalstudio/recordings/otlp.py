@@ -28,7 +28,7 @@ from .span_messages import (
     tool_run_of,
     tools_of,
 )
-from .spans import Span
+from .spans import Span, traceparent
 from .threads import (
     Said,
     Thread,
@@ -215,7 +215,12 @@ class _Assembly:
         starts, ends = self._bounds(main)
         for place, one in enumerate(said):
             at = starts.get(id(one), ends.get(id(one), one.at))
-            builder.add(one.message, at=_moment(at) if at else None, usage=usages.get(place))
+            builder.add(
+                one.message,
+                at=_moment(at) if at else None,
+                usage=usages.get(place),
+                metadata=None if one.exchange is None else {"traceparent": traceparent(one.exchange.span)},
+            )
         started = min((one.start for one in self.spans if one.start), default=0)
         reasons = self._reasons()
         error = self._error()
