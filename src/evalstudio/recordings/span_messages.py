@@ -12,11 +12,12 @@ from typing import Any, cast
 
 import orjson
 
-from ..base.json_text import json_text
+from ..base.json_text import json_bytes, json_text
 from ..base.text import cut
 from ..messages import (
     Message,
     TokensUsage,
+    UnreadableItem,
     UnreadableMessage,
     as_fields,
     looks_like_message,
@@ -35,6 +36,7 @@ _OLD_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "as
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORY = "pydantic_ai.all_messages"
 _LONGEST_ERROR = 500
+_LONGEST_NUMBER = 9
 Key = tuple[Any, ...]
 
 
@@ -49,10 +51,13 @@ class Exchange:
     usage: TokensUsage | None = None
     problem: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    _keys: list[Key] | None = None
 
     @property
     def keys(self) -> list[Key]:
-        return [key_of(message) for message in self.inputs]
+        if self._keys is None:
+            self._keys = [key_of(message) for message in self.inputs]
+        return self._keys
 
 
 @dataclass(slots=True)
@@ -108,12 +113,31 @@ class _Unreadable(ValueError):
     """Content of a span that is there and cannot be read."""
 
 
-def exchange_of(span: Span, events: Sequence[Span] = ()) -> Exchange:
+class MessageReader:
+    """Reads the messages of one conversation: what every history repeats is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes], list[Message]] = {}
+
+    def __call__(self, items: Iterable[Any], speaker: str) -> list[Message]:
+        messages: list[Message] = []
+        for place, item in enumerate(items, 1):
+            key = (speaker, json_bytes(item))
+            if key not in self._known:
+                try:
+                    self._known[key] = _messages([item], speaker)
+                except UnreadableItem as error:
+                    raise UnreadableItem(place, error.problem, error.role) from None
+            messages += self._known[key]
+        return messages
+
+
+def exchange_of(span: Span, events: Sequence[Span], read: MessageReader) -> Exchange:
     """What a span of a model says, with the log events that belong to it."""
     attributes = _with_events(span, events)
     exchange = Exchange(span, usage=_usage(attributes), attributes=attributes)
     try:
-        _read(exchange, attributes, events)
+        _read(exchange, attributes, events, read)
     except (_Unreadable, UnreadableMessage) as error:
         exchange.problem = f'span "{cut(span.name, 60)}": {error}'
         return exchange
@@ -123,13 +147,13 @@ def exchange_of(span: Span, events: Sequence[Span] = ()) -> Exchange:
     return exchange
 
 
-def history_of(span: Span) -> Exchange | None:
+def history_of(span: Span, read: MessageReader) -> Exchange | None:
     """The messages that the span of a whole run of an agent carries, if any."""
     if _HISTORY not in span.attributes:
         return None
     exchange = Exchange(span)
     try:
-        exchange.inputs = _messages(_json_list(span.attributes, _HISTORY), "user")
+        exchange.inputs = read(_json_list(span.attributes, _HISTORY), "user")
         exchange.system = _instructions(span.attributes)
         _split_system(exchange)
     except (_Unreadable, UnreadableMessage) as error:
@@ -145,14 +169,16 @@ def _with_events(span: Span, events: Sequence[Span]) -> dict[str, Any]:
     return merged
 
 
-def _read(exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Span]) -> None:
+def _read(
+    exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Span], read: MessageReader
+) -> None:
     exchange.system = _instructions(attributes)
     if _INPUT in attributes or _OUTPUT in attributes:
-        exchange.inputs = _messages(_json_list(attributes, _INPUT), "user")
-        exchange.outputs = _messages(_json_list(attributes, _OUTPUT), "assistant")
+        exchange.inputs = read(_json_list(attributes, _INPUT), "user")
+        exchange.outputs = read(_json_list(attributes, _OUTPUT), "assistant")
     elif any(name.startswith(("llm.input_messages.", "llm.output_messages.")) for name in attributes):
-        exchange.inputs = _messages(_flattened(attributes, "llm.input_messages."), "user")
-        exchange.outputs = _messages(_flattened(attributes, "llm.output_messages."), "assistant")
+        exchange.inputs = read(_flattened(attributes, "llm.input_messages."), "user")
+        exchange.outputs = read(_flattened(attributes, "llm.output_messages."), "assistant")
     elif any(event.event in _OLD_EVENTS or event.event == "gen_ai.choice" for event in events):
         _read_old_events(exchange, events)
     else:
@@ -162,9 +188,9 @@ def _read(exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Sp
 
 
 def _split_system(exchange: Exchange) -> None:
-    system = [message for message in exchange.inputs if message.role in ("system", "developer")]
-    exchange.system += system
-    exchange.inputs = [message for message in exchange.inputs if message not in system]
+    system = ("system", "developer")
+    exchange.system += [message for message in exchange.inputs if message.role in system]
+    exchange.inputs = [message for message in exchange.inputs if message.role not in system]
 
 
 def _messages(items: Iterable[Any], speaker: str) -> list[Message]:
@@ -252,7 +278,8 @@ def _put(tree: dict[str, Any], steps: list[str], value: Any) -> None:
 def _numbered(tree: Any) -> list[Any]:
     """What stands under numbers, in their order."""
     fields = cast(dict[str, Any], tree) if isinstance(tree, dict) else {}
-    return [fields[number] for number in sorted((key for key in fields if key.isdecimal()), key=int)]
+    numbers = (key for key in fields if key.isdecimal() and len(key) <= _LONGEST_NUMBER)
+    return [fields[number] for number in sorted(numbers, key=int)]
 
 
 def _flat_message(item: Any) -> dict[str, Any]:
