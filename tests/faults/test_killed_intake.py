@@ -26,6 +26,7 @@ from tests.support.postgres import PostgresServer
 
 _BATCH = 40
 _CONVERSATIONS = 80
+_PATIENCE = 120
 
 
 def span(number: int) -> dict[str, Any]:
@@ -106,13 +107,13 @@ def test_every_acknowledged_span_is_in_exactly_one_review(
         storage = {"type": "postgres", "connectionString": database.new_database()}
     config = intake_project(tmp_path, storage, quietSeconds=0.2, redact={"patterns": []})
     servers = [ServerProcess(config)]
-    servers[0].wait_ready()
-    make_monitor(servers[0])
-    servers.append(ServerProcess(config))
-    servers[1].wait_ready()
     pick, sender = random.Random(5), Sender(servers)
-    sender.start()
     try:
+        servers[0].wait_ready(_PATIENCE)
+        make_monitor(servers[0])
+        servers.append(ServerProcess(config))
+        servers[1].wait_ready(_PATIENCE)
+        sender.start()
         for number in range(kills):
             sender.wait_for(_CONVERSATIONS)
             time.sleep(pick.uniform(0.05, 0.8))
@@ -120,12 +121,12 @@ def test_every_acknowledged_span_is_in_exactly_one_review(
             if number + 1 < kills:
                 servers[number % 2] = ServerProcess(config)
         last = servers[kills % 2]
-        last.wait_ready()
+        last.wait_ready(_PATIENCE)
         sender.stop()
-        judged_conversations(last.url, 120)
+        judged_conversations(last.url, _PATIENCE)
         assert send(last.url, sender.next_batch()) == 200
         sender.acknowledged += _BATCH
-        conversations = judged_conversations(last.url, 120)
+        conversations = judged_conversations(last.url, _PATIENCE)
         assert len(conversations) == _CONVERSATIONS
         assert sum(one["spans"] for one in conversations) == sender.acknowledged
         late = [one for one in conversations if one["lateSpans"]]

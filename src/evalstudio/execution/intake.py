@@ -18,7 +18,7 @@ from ..base.text import excerpt
 from ..messages import TokensUsage
 from ..recordings.conversation import RecordedConversation
 from ..recordings.otlp import Assembled, assemble
-from ..storage.errors import StorageError
+from ..storage.errors import DatabaseReplaced, StorageError, StorageUnavailable
 from ..storage.production import ClaimedConversation
 from .receiving import span_of_body
 from .workers import has_died, new_worker_id
@@ -157,7 +157,13 @@ class IntakeTask:
         closed = await _all_done(self._guarded(one, self._put_together(one)) for one in claimed)
         pairs = [(one, whole) for one, whole in zip(claimed, closed, strict=True) if whole is not None]
         pairs.sort(key=lambda pair: _milliseconds(pair[1].conversation.started) or 0)
-        left = [pair for pair in pairs if not await self._goes_on(*pair)]
+        joined = [await self._goes_on(*pair) for pair in pairs]
+        # What has become longer is closed again, with all of it.
+        left = [
+            pair
+            for pair, into in zip(pairs, joined, strict=True)
+            if into is None and pair[0].id not in joined
+        ]
         await _all_done(self._guarded(one, self._hand_over(one, whole)) for one, whole in left)
         return len(claimed)
 
@@ -166,7 +172,7 @@ class IntakeTask:
         try:
             async with self._places:
                 return await work
-        except StorageError:
+        except (StorageUnavailable, DatabaseReplaced):
             raise
         except Exception as error:
             log.exception("Conversation %s could not be handed over", claimed.id)
@@ -175,24 +181,20 @@ class IntakeTask:
             await self._store.put_off(claimed.id, claimed.revision, problem, int(seconds * 1000))
             return None
 
-    async def _put_together(self, claimed: ClaimedConversation) -> Assembled:
+    async def _put_together(self, claimed: ClaimedConversation) -> Assembled | None:
+        """The conversation; none where more has come meanwhile, for it is closed again then."""
         assembled = await read_conversation(self._workspace, claimed.id, claimed.name, claimed.refused)
-        await self._store.describe_conversation(claimed.id, claimed.revision, summary_of(assembled))
-        return assembled
+        summary = summary_of(assembled)
+        is_current = await self._store.describe_conversation(claimed.id, claimed.revision, summary)
+        return assembled if is_current else None
 
-    async def _goes_on(self, claimed: ClaimedConversation, assembled: Assembled) -> bool:
-        """Whether it was put into the conversation whose history it went on with."""
+    async def _goes_on(self, claimed: ClaimedConversation, assembled: Assembled) -> str | None:
+        """Into which conversation it was put, whose history it went on with."""
         if assembled.head is None or claimed.has_name or claimed.revision > 1:
-            return False
-        return await self._store.continue_conversation(claimed.id, assembled.head) is not None
+            return None
+        return await self._store.continue_conversation(claimed.id, assembled.head)
 
     async def _hand_over(self, claimed: ClaimedConversation, assembled: Assembled) -> None:
-        is_current = await self._store.describe_conversation(
-            claimed.id, claimed.revision, summary_of(assembled)
-        )
-        if not is_current:
-            # More has come meanwhile: it is closed again, with all of it.
-            return
         if self._handler is not None:
             conversation, attributes = assembled.conversation, assembled.attributes
             await self._handler(self._workspace, conversation, attributes, revision=claimed.revision)
