@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,7 @@ from tests.support.postgres import PostgresServer
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage import schema
 from evalstudio.storage.errors import SchemaMismatch
-from evalstudio.storage.migrations import HEAD, create_sqlite, upgrade
-from evalstudio.storage.migrations import _script as script  # pyright: ignore[reportPrivateUsage]
+from evalstudio.storage.migrations import HEAD, create_sqlite, revisions, upgrade
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, status
 from evalstudio.storage.postgres import PostgresDatabase
 from evalstudio.storage.sqlite import connect
@@ -90,8 +90,19 @@ def shape_of(path: Path) -> dict[str, object]:
     return shape
 
 
-def test_the_version_the_program_knows_is_the_newest_migration() -> None:
-    assert script().get_heads() == [HEAD]
+def test_the_migrations_are_a_chain_whose_end_is_the_version_the_program_knows() -> None:
+    before = None
+    for revision, name in revisions().items():
+        module = import_module(f"evalstudio.storage.migrations.versions.{name}")
+        assert (module.revision, module.down_revision) == (revision, before)
+        before = revision
+    assert before == HEAD
+
+
+def test_migrations_use_our_own_operations() -> None:
+    folder = Path(schema.__file__).parent / "migrations"
+    assert [str(file) for file in folder.rglob("*.py") if "import alembic" in file.read_text()] == []
+    assert [str(file) for file in folder.rglob("*.py") if "from alembic" in file.read_text()] == []
 
 
 async def test_a_database_is_made_when_there_is_none(tmp_path: Path) -> None:

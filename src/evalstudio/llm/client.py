@@ -22,9 +22,11 @@ from ..messages import Message, TokensUsage
 from ..telemetry import model_call
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
-from .connections import Connection, Reply, open_connection
+from .connections import Connection, Reply
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
+from .opening import open_connection
+from .prices import cost_of
 from .quota import ModelQuota, SharedLimits, quota_key
 from .settings import (
     LlmSettings,
@@ -36,7 +38,7 @@ from .settings import (
     find_target,
     known_secrets,
 )
-from .usage import RoleUsage, cost_of, count_usage
+from .usage import RoleUsage, count_usage
 
 T = TypeVar("T")
 Shape = TypeVar("Shape", bound=BaseModel)

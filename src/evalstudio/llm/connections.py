@@ -1,8 +1,6 @@
-"""What a connection to a provider is, and which one a provider needs.
+"""What a connection to a provider is: it asks once and lets errors through.
 
-OpenAI's protocol is spoken by ``openai.py`` over our own HTTP pool; the protocols of other providers by their
-libraries, through ``native.py``, each an extra. A connection asks once and lets errors through; trying again
-and reading the reply as an answer are the client's.
+Trying again, and reading the reply as an answer, are the client's.
 """
 
 from __future__ import annotations
@@ -14,16 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel
 
-from ..base.extras import needs_extra
 from ..base.redaction import Redaction
 from ..messages import Message, TokensUsage
-from .settings import LlmSettings, ModelError, Role, Structured, Target
+from .settings import Role, Structured, Target
 
 if TYPE_CHECKING:
     from .limits import Failure
 
-# Each is the name of the extra that it needs, too.
-NATIVE_PROVIDERS = frozenset({"anthropic", "google"})
 # The tool whose arguments are the answer, where a model is asked for one by a tool call.
 ANSWER_TOOL = "answer"
 SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -73,15 +68,3 @@ class Connection(Protocol):
 
     def explain(self, error: Exception, target: Target) -> Failure: ...
     async def aclose(self) -> None: ...
-
-
-def open_connection(settings: LlmSettings, provider: str) -> Connection:
-    """A connection by the protocol the provider speaks; a library that is missing is named with its extra."""
-    if provider in NATIVE_PROVIDERS:
-        with needs_extra(provider, f'the provider "{provider}"', ModelError):
-            from .native import NativeConnection
-
-            return NativeConnection(settings, provider)
-    from .openai import OpenAIConnection
-
-    return OpenAIConnection(settings, provider)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from ..base.json_text import json_text
+from ..base.paths import fields_of
 from ..base.redaction import Redaction
 from ..base.retry import retry_after
 from ..base.text import excerpt
@@ -112,16 +113,13 @@ def _raw(body: object) -> str:
 
 def error_in(body: object) -> object:
     """What a body says of an error: its ``error``, alone or first in a list, or the body itself."""
-    first: object = cast(list[object], body)[0] if isinstance(body, list) and body else body
-    if not isinstance(first, Mapping):
-        return first
-    fields = cast(Mapping[str, object], first)
-    return fields.get("error", fields)
+    items = cast(list[object], body) if isinstance(body, list) else [body]
+    first = items[0] if items else None
+    return fields_of(first).get("error", first)
 
 
 def _code_in(body: object) -> object:
-    error = error_in(body)
-    return cast(Mapping[str, object], error).get("code") if isinstance(error, Mapping) else None
+    return fields_of(error_in(body)).get("code")
 
 
 def _detail(body: object) -> str:

@@ -101,24 +101,3 @@ def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
         fields[f"{role}_tokens"] = sum(one.tokens.total_tokens for one in used) if told else None
         fields[f"{role}_cost"] = sum(one.cost or 0.0 for one in used) if priced else None
     return fields
-
-
-# Any other name is one the user chose for a server of their own, whose prices nobody knows.
-_PRICED = frozenset({"openai", "anthropic", "google"})
-
-
-def cost_of(provider: str, model: str, usage: TokensUsage, cached_tokens: int = 0) -> float | None:
-    """US dollars for one call; ``None`` where the price is not known. Prices come with the library."""
-    if provider not in _PRICED:
-        return None
-    from genai_prices import Usage, calc_price
-
-    tokens = Usage(
-        input_tokens=usage.input_tokens,
-        cache_read_tokens=min(cached_tokens, usage.input_tokens),
-        output_tokens=usage.output_tokens,
-    )
-    try:
-        return float(calc_price(tokens, model, provider_id=provider).total_price)
-    except LookupError:
-        return None
