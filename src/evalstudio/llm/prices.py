@@ -1,6 +1,6 @@
 """What model calls cost, from a table that is part of the package; nothing is fetched.
 
-``scripts/prices`` writes the table, from the data of genai-prices.
+``scripts/prices`` writes the table, from the data of genai-prices (licence: ``prices-licence.txt``).
 """
 
 from __future__ import annotations
