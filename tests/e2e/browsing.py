@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-# Themes differ in their colours, widths in what is shown: three looks show both.
-_LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (1280, "dark"), (400, "dark"))
+# Themes differ in their colours, widths in what is shown: three looks show both. What is shown is the same in
+# the first two, so that only the rules about colours can find something new in the second.
+_COLOURS = ("color-contrast", "link-in-text-block")
+_LOOKS: tuple[tuple[int, Literal["light", "dark"], tuple[str, ...]], ...] = (
+    (1280, "light", ()),
+    (1280, "dark", _COLOURS),
+    (400, "dark", ()),
+)
+MOST_SHIFT = 0.05
 
-_LONG_TASKS = """
+_OBSERVING = """
 window.longTasks = [];
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
 }).observe({ type: 'longtask', buffered: true });
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({ type: 'layout-shift', buffered: true });
 """
 _FRAMES = """() => {
   window.frameGaps = [];
@@ -48,16 +60,21 @@ def chromium_path() -> str:
     return found
 
 
-def watched(browser: Browser, url: str, *, scheme: str, width: int, height: int) -> Watch:
-    """A new window; what goes wrong in it is written down."""
+def new_context(browser: Browser, url: str, *, scheme: str = "light") -> BrowserContext:
+    """Where windows on a site are opened; they share what was loaded."""
     context = browser.new_context(
         base_url=url,
-        viewport={"width": width, "height": height},
+        viewport={"width": 1280, "height": 800},
         color_scheme="dark" if scheme == "dark" else "light",
         reduced_motion="reduce",
     )
     context.set_default_timeout(15_000)
-    context.add_init_script(_LONG_TASKS)
+    context.add_init_script(_OBSERVING)
+    return context
+
+
+def watched(context: BrowserContext, url: str) -> Watch:
+    """A new window; what goes wrong in it is written down."""
     watch = Watch(context.new_page())
     watch.page.on("pageerror", lambda error: watch.errors.append(str(error)))
     watch.page.on(
@@ -84,12 +101,16 @@ def frame_gaps(page: Page) -> list[float]:
     return cast("list[float]", page.evaluate("window.frameGaps"))
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds wrong with the page as it is shown now, each with the first place it was found at."""
+def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe finds wrong with the page as it is shown now, by all of its rules or by some; each with the
+    first place it was found at."""
     assert AXE.exists(), "axe-core is not installed; run: make web"
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.read_text())
-    found = cast("dict[str, Any]", page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })"))
+    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
+    found = cast("dict[str, Any]", page.evaluate("(options) => axe.run(document, options)", options))
     return [
         f"{one['id']}: {one['help']} at {one['nodes'][0]['target']} {one['nodes'][0]['html'][:200]}"
         for one in found["violations"]
@@ -103,13 +124,18 @@ def overflow(page: Page) -> int:
 
 
 def check_pages(page: Page, paths: list[str]) -> None:
-    """axe finds nothing wrong, and nothing is wider than the window: in both themes, wide and narrow."""
+    """Nothing moves while a page loads; in both themes, wide and narrow, axe finds nothing wrong and nothing
+    is wider than the window."""
+    first_width = _LOOKS[0][0]
     for path in paths:
         page.goto(path)
         page.get_by_role("heading", level=1).wait_for()
         expect(page.locator("[aria-busy], .mantine-Skeleton-root")).to_have_count(0)
-        for width, scheme in _LOOKS:
+        shift = page.evaluate("window.shifted")
+        assert shift <= MOST_SHIFT, (path, shift)
+        for width, scheme, rules in _LOOKS:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.set_viewport_size({"width": width, "height": 800})
-            assert not (found := violations(page)), (path, scheme, width, found)
+            assert not (found := violations(page, rules)), (path, scheme, width, found)
             assert overflow(page) <= 0, (path, scheme, width)
+        page.set_viewport_size({"width": first_width, "height": 800})

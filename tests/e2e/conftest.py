@@ -7,12 +7,14 @@ in its script or a request to another host, fails the test that showed it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.e2e.browsing import Watch, chromium_path, watched
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.e2e.browsing import Watch, chromium_path, new_context, watched
 from tests.e2e.site import Site, built_ui
 from tests.support.projects import make_project, scripted
 
@@ -31,11 +33,11 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The config file of a small project; a test module may make another."""
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The config file of a small project, shared by the tests of a module; a module may make another."""
     return make_project(
-        tmp_path / "project",
+        tmp_path_factory.mktemp("e2e") / "project",
         [
             scripted("Greets the guest", "hello there", "how are you"),
             scripted("Names the hours", "when do you open", pattern="nine o'clock"),
@@ -44,8 +46,9 @@ def project(tmp_path: Path) -> Path:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site(project: Path) -> Iterator[Site]:
+    """Its server. A test that changes what others look at puts it back (``Site.changed``)."""
     built_ui()
     served = Site(project)
     served.apply()
@@ -54,19 +57,31 @@ def site(project: Path) -> Iterator[Site]:
     served.stop()
 
 
+@pytest.fixture(scope="module")
+def contexts(browser: Browser, site: Site) -> Iterator[dict[str, BrowserContext]]:
+    """By theme: the windows of a module share what was loaded once."""
+    made: dict[str, BrowserContext] = {}
+    yield made
+    for context in made.values():
+        context.close()
+
+
 @pytest.fixture
-def open_page(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Opens windows on the site: ``open_page(scheme="dark", width=400)``."""
+def open_page(
+    browser: Browser, site: Site, contexts: dict[str, BrowserContext]
+) -> Iterator[Callable[..., Page]]:
+    """Opens windows on the site: ``open_page(scheme="dark")``."""
     watches: list[Watch] = []
 
-    def opened(*, scheme: str = "light", width: int = 1280, height: int = 800) -> Page:
-        watch = watched(browser, site.url, scheme=scheme, width=width, height=height)
-        watches.append(watch)
-        return watch.page
+    def opened(*, scheme: str = "light") -> Page:
+        if scheme not in contexts:
+            contexts[scheme] = new_context(browser, site.url, scheme=scheme)
+        watches.append(watched(contexts[scheme], site.url))
+        return watches[-1].page
 
     yield opened
     for watch in watches:
-        watch.page.context.close()
+        watch.page.close()
     for watch in watches:
         assert not watch.errors, f"errors in the page: {watch.errors}"
         assert not watch.outside, f"requests to other hosts: {watch.outside}"
@@ -78,8 +93,11 @@ def page(open_page: Callable[..., Page]) -> Page:
 
 
 @pytest.fixture
-def spare(site: Site) -> Any:
-    """A scenario that no eval uses."""
-    return site.post(
+def spare(site: Site) -> Iterator[Any]:
+    """A scenario that no eval uses; gone after the test."""
+    made = site.post(
         "/api/scenarios", scripted("Spare", "hello {{guest}}", cases=[{"vars": {"guest": "Ann"}}])
     )
+    yield made
+    with suppress(HTTPError):
+        site.delete(f"/api/scenarios/{made['id']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ from evalstudio.evaluators.results import Finding, Turn, Verdict
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.messages import Message, TokensUsage
 from evalstudio.project.entities import Execution
-from evalstudio.storage.contract import ClaimedRun, RunEnding
-from evalstudio.storage.store import SqlStore
+from evalstudio.storage.contract import FinishedRun, RunEnding
 
 QUOTE = "your money is **already** on its way"
-_CLAIMED = 500
+_GROUP = 500
 
 
 def seed_large_execution(config: Path, number: int) -> str:
@@ -26,20 +24,21 @@ def seed_large_execution(config: Path, number: int) -> str:
 
 
 async def _large(config: Path, number: int) -> str:
+    execution = Execution(eval_name="Large", trigger="test")
     async with open_workspace(config) as workspace:
-        store = workspace.store
-        execution = Execution(eval_name="Large", trigger="test")
-        runs = [
-            new_run(place % 5 + 1, scenario_id=f"s{place // 50}", scenario_name=f"Scenario {place // 50}")
-            for place in range(number)
-        ]
-        made = await store.enqueue(execution, runs)
-        place = 0
-        while claimed := await store.claim("seed", _CLAIMED, 600):
-            ends = [store.finish(run.lease, ending(_outcome(place + at))) for at, run in enumerate(claimed)]
-            await asyncio.gather(*ends)
-            place += len(claimed)
-        return made.id
+        for first in range(0, number, _GROUP):
+            places = range(first, min(first + _GROUP, number))
+            await workspace.store.record(execution, [_run(place) for place in places])
+        await workspace.store.finish_recording(execution.id)
+    return execution.id
+
+
+def _run(place: int) -> FinishedRun:
+    scenario = place // 50
+    run = new_run(place % 5 + 1, scenario_id=f"s{scenario}", scenario_name=f"Scenario {scenario}")
+    results = [_matched(1, 2).to_json(), _measured(1).to_json()]
+    output = {"messageCount": 2, "evaluatorResults": results, "metrics": {"tool-call-count": 1.0}}
+    return FinishedRun(run, [], ending(_outcome(place), output=output))
 
 
 def _outcome(place: int) -> str:
@@ -54,20 +53,17 @@ def seed_long_run(config: Path, messages: int) -> str:
 
 
 async def _long(config: Path, messages: int) -> str:
+    turns = messages // 4
+    run = new_run(scenario_name="A long talk")
+    said = [_turn(number, turns) for number in range(1, turns)]
+    execution = Execution(eval_name="Long", trigger="test")
     async with open_workspace(config) as workspace:
-        store = workspace.store
-        await store.enqueue(
-            Execution(eval_name="Long", trigger="test"), [new_run(scenario_name="A long talk")]
-        )
-        [claimed] = await store.claim("seed", 1, 600)
-        turns = messages // 4
-        for number in range(1, turns):
-            await store.append_turn(claimed.lease, _turn(number, turns))
-        await _end(store, claimed, turns)
-        return claimed.lease.run_id
+        await workspace.store.record(execution, [FinishedRun(run, said, _ending(turns))])
+        await workspace.store.finish_recording(execution.id)
+    return run.id
 
 
-async def _end(store: SqlStore, claimed: ClaimedRun, turns: int) -> None:
+def _ending(turns: int) -> RunEnding:
     results = [_judged(turns), _matched(turns, turns), _measured(turns)]
     output: dict[str, Any] = {
         "messageCount": turns * 2,
@@ -86,7 +82,7 @@ async def _end(store: SqlStore, claimed: ClaimedRun, turns: int) -> None:
     }
     verdict = Verdict(outcome="fail", score=0.0, reason="no reference was given")
     last = _turn(turns, turns, [*results])
-    await store.finish(claimed.lease, RunEnding(verdict, output, 320.0 * turns, last_turn=last))
+    return RunEnding(verdict, output, 320.0 * turns, last_turn=last)
 
 
 def _turn(number: int, turns: int, results: list[Finding] | None = None) -> Turn:

@@ -6,8 +6,9 @@ import asyncio
 import json
 import time
 import urllib.request
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,15 +47,17 @@ class Site:
         apply_project(self.config)
 
     def start(self) -> None:
-        """Serve from a thread of this process, or again from a process of its own."""
-        if self._server is None:
-            self._server = ServerThread(self.config)
-        else:
-            self._server = ServerProcess(self.config, port=self._server.port)
+        """Serve from a thread of this process."""
+        self._server = ServerThread(self.config)
+        self._server.wait_ready()
+
+    def start_process(self) -> None:
+        """Serve from a process of its own, one that can be killed; again where it was."""
+        self._server = ServerProcess(self.config, port=self._server.port if self._server else None)
         self._server.wait_ready()
 
     def kill(self) -> None:
-        """End the server's process without a warning; it was put into one before."""
+        """End the server's process without a warning."""
         assert isinstance(self._server, ServerProcess)
         self._server.kill()
 
@@ -91,6 +94,14 @@ class Site:
         kept = self.named("scenarios", name)
         own = {key: kept[key] for key in kept.keys() - {"id", "version", "createdAt", "updatedAt"}}
         self.put(f"/api/scenarios/{kept['id']}", {**own, **changes})
+
+    @contextmanager
+    def changed(self, name: str, **changes: Any) -> Iterator[None]:
+        """Some fields of a scenario changed for a while."""
+        kept = self.named("scenarios", name)
+        self.put_scenario(name, **changes)
+        yield
+        self.put_scenario(name, **{key: kept[key] for key in changes})
 
     def executed(self, name: str = "all", seconds: float = 30, **more: Any) -> Any:
         """An execution of an eval, once it is over."""

@@ -13,10 +13,10 @@ from tests.e2e.editing import wording_project
 from tests.e2e.site import Site
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two scenarios in an eval, and a plugin's evaluator."""
-    return wording_project(tmp_path / "project")
+    return wording_project(tmp_path_factory.mktemp("words") / "project")
 
 
 def test_pages_of_definitions(site: Site, spare: Any, page: Page) -> None:

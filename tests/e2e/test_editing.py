@@ -24,10 +24,10 @@ from tests.e2e.editing import (
 from tests.e2e.site import Site
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two scenarios in an eval, and a plugin's evaluator."""
-    return wording_project(tmp_path / "project")
+    return wording_project(tmp_path_factory.mktemp("words") / "project")
 
 
 def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(site: Site, page: Page) -> None:

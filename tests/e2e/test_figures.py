@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.site import Site
+from tests.e2e.site import Site, built_ui
+from tests.support.command_line import evalstudio
 from tests.support.projects import apply_project, make_project, scripted
 
 # Fails or breaks from the second call with the same words on, and reports its tokens.
@@ -40,27 +40,36 @@ async def test_agent(ctx: ConnectorContext) -> ConnectorResponse:
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scenarios = [scripted("Misses", "miss"), scripted("Breaks", "break"), scripted("Holds", "hello")]
-    config = make_project(tmp_path / "project", scenarios, repetitions=2)
+    config = make_project(tmp_path_factory.mktemp("figures") / "project", scenarios, repetitions=2)
     (config.parent / "agent.py").write_text(AGENT)
     apply_project(config)
     return config
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def printed(project: Path) -> str:
     """What ``eval run`` prints; no server is there yet that would take some of the runs."""
-    command = [sys.executable, "-m", "evalstudio", "eval", "run", "--concurrency", "1"]
-    done = subprocess.run(command, cwd=project.parent, capture_output=True, text=True, timeout=60)
+    done = evalstudio("eval", "run", "--concurrency", "1", cwd=project.parent)
     assert done.returncode == 1, done.stderr
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def site(project: Path, printed: str) -> Iterator[Site]:
+    """A server that was started after the command had run."""
+    built_ui()
+    served = Site(project)
+    served.start()
+    yield served
+    served.stop()
+
+
 @pytest.fixture
 def executed(printed: str, site: Site) -> str:
-    """The execution of the command line, seen by a server that was started after it."""
+    """The execution of the command line."""
     return site.get("/api/executions")["items"][0]["id"]
 
 

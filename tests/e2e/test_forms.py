@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.editing import MASK, choose, field, make_connector, save, wording_project
-from tests.e2e.site import Site
+from tests.e2e.site import Site, in_own_loop
 from tests.support.projects import scripted
 
+from evalstudio.execution.workspace import open_workspace
+from evalstudio.project.entities import StoredScenario
+from evalstudio.storage.contract import DefinitionWrite
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two scenarios in an eval, and a plugin's evaluator."""
-    return wording_project(tmp_path / "project")
+    return wording_project(tmp_path_factory.mktemp("words") / "project")
 
 
 def test_messages_are_put_in_order_with_buttons_and_keys(site: Site, spare: Any, page: Page) -> None:
@@ -103,9 +107,8 @@ def test_the_gate_shown_is_the_one_the_config_yields(site: Site, spare: Any, pag
 
 
 def test_choices_are_shown_as_they_are_written(site: Site, spare: Any, page: Page) -> None:
-    scenario = {**scripted("Similar", "hello"), "evaluators": [{"type": "lexical-similarity"}]}
-    made = site.post("/api/scenarios", scenario)
-    page.goto(f"/scenarios/{made['id']}")
+    site.put_scenario("Spare", evaluators=[{"type": "lexical-similarity"}])
+    page.goto(f"/scenarios/{spare['id']}")
     card = page.get_by_role("region", name="Evaluator 1: Lexical Similarity")
     card.get_by_role("combobox", name="Algorithm").click()
     expect(page.get_by_role("option", name="jaro-winkler", exact=True)).to_be_visible()
@@ -129,12 +132,17 @@ def test_a_secret_is_replaced_only_when_it_is_typed_anew(site: Site, page: Page)
 def test_scenarios_are_found_by_words_and_tags(site: Site, spare: Any, page: Page) -> None:
     site.executed()
     page.goto("/scenarios")
-    rows = page.get_by_role("main").get_by_role("listitem")
+    table = page.get_by_role("table", name="Scenarios")
+    expect(table).to_be_visible()
+    heads = [one.inner_text() for one in table.get_by_role("columnheader").all()]
+    assert heads == ["Name", "Last result", "Last run", "Changed"]
+    rows = table.get_by_role("row").filter(has=page.get_by_role("cell"))
     expect(rows).to_have_count(3)
     expect(rows.filter(has_text="Greets the guest")).to_contain_text("Pass")
-    expect(rows.filter(has_text="Spare")).to_contain_text("Never ran")
+    expect(rows.filter(has_text="Spare")).to_contain_text("never ran")
     field(page, "Search scenarios").fill("HOURS")
     expect(rows).to_have_count(1)
+    expect(page.get_by_text("1 of 3 scenarios")).to_be_visible()
     field(page, "Search scenarios").fill("")
     choose(page, "Only with these tags", "polite")
     expect(rows).to_have_count(1)
@@ -143,18 +151,6 @@ def test_scenarios_are_found_by_words_and_tags(site: Site, spare: Any, page: Pag
     page.go_back()
     expect(page).to_have_url(f"{site.url}/scenarios?tags=polite")
     expect(rows).to_have_count(1)
-
-
-def test_thousands_of_scenarios_scroll(site: Site, page: Page) -> None:
-    for number in range(600):
-        site.post("/api/scenarios", scripted(f"Number {number}", "hello"))
-    page.goto("/scenarios")
-    expect(page.get_by_text("602 scenarios")).to_be_visible()
-    assert page.get_by_role("main").get_by_role("listitem").count() < 60
-    page.mouse.move(600, 500)
-    for _ in range(30):
-        page.mouse.wheel(0, 3_000)
-    expect(page.get_by_role("link", name="Greets the guest", exact=True)).to_be_visible()
 
 
 def test_the_catalogue_and_the_settings_tell_what_is_there(site: Site, page: Page) -> None:
@@ -180,3 +176,23 @@ def test_what_is_not_there_says_so(site: Site, page: Page) -> None:
     expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
     page.goto("/personas")
     expect(page.get_by_role("heading", name="No personas yet")).to_be_visible()
+
+
+async def _write_scenarios(config: Path, number: int) -> None:
+    async with open_workspace(config) as workspace:
+        made = [StoredScenario.model_validate(scripted(f"Number {one}", "hello")) for one in range(number)]
+        await workspace.store.apply([DefinitionWrite("scenario", put=one) for one in made])
+
+
+def test_thousands_of_scenarios_scroll(site: Site, page: Page) -> None:
+    # The last test of this module: the others count the scenarios.
+    in_own_loop(_write_scenarios(site.config, 600))
+    page.goto("/scenarios")
+    expect(page.get_by_text("602 scenarios")).to_be_visible()
+    table = page.get_by_role("table", name="Scenarios")
+    expect(table).to_have_attribute("aria-rowcount", "603")
+    assert table.get_by_role("row").count() < 60
+    page.mouse.move(600, 500)
+    for _ in range(30):
+        page.mouse.wheel(0, 3_000)
+    expect(page.get_by_role("link", name="Greets the guest", exact=True)).to_be_visible()

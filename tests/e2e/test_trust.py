@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.e2e.browsing import overflow
 from tests.e2e.editing import save
-from tests.e2e.site import Site, built_ui
+from tests.e2e.site import Site
 from tests.support.projects import AGENT, make_project, scripted
 
 TABLE = "\n\n| step | incomprehensibilities |\n|---|---|\n| one | internationalization |\n"
@@ -62,7 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_project(
         tmp_path_factory.mktemp("trust") / "project",
         [
-            scripted("Slow talk", "hello wait=4"),
+            scripted("Slow talk", "hello until=go-on"),
             {
                 "name": "Turns differ",
                 "script": ["good one", "bad two", "good three", "bad four"],
@@ -83,16 +82,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(project: Path) -> Iterator[Site]:
-    built_ui()
-    served = Site(project)
-    served.apply()
-    served.start()
-    yield served
-    served.stop()
-
-
-@pytest.fixture(scope="module")
 def done(site: Site) -> Any:
     """An execution of all but the slow scenario."""
     slow = site.named("scenarios", "Slow talk")["id"]
@@ -104,13 +93,16 @@ def run_of(site: Site, done: Any, name: str) -> str:
     return next(run["id"] for run in site.runs(done["id"]) if run["scenarioName"] == name)
 
 
-def test_what_changed_while_a_page_was_away_is_shown_when_it_is_back(site: Site, page: Page) -> None:
+def test_what_changed_while_a_page_was_away_is_shown_when_it_is_back(
+    site: Site, project: Path, page: Page
+) -> None:
     started = site.post("/api/executions", {"evalId": site.named("evals", "all")["id"]})
     page.goto(f"/executions/{started['id']}")
     slow = page.get_by_role("row").filter(has_text="Slow talk")
     expect(slow).to_contain_text("Running")
     page.get_by_role("link", name="Slow talk").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Slow talk")
+    (project.parent / "go-on").touch()
     site.finished(started["id"])
     expect(page.get_by_text("echo: hello")).to_be_visible()
     page.go_back()
@@ -141,11 +133,11 @@ def test_rows_of_cases_are_there_again_after_a_look_at_the_file(site: Site, page
 
 def test_all_counts_of_an_execution_are_the_same(site: Site, done: Any, page: Page) -> None:
     page.goto(f"/executions/{done['id']}")
-    expect(page.get_by_label("1 pass, 1 unasserted, 1 fail, 1 error")).to_be_visible()
+    expect(page.get_by_label("1 pass, 1 not checked, 1 fail, 1 error")).to_be_visible()
     expect(page.get_by_role("group", name="Passed of scored")).to_contain_text("1 of 2")
     expect(page.get_by_role("group", name="Passed of attempted")).to_contain_text("1 of 3")
     rows = page.get_by_role("table", name="Runs")
-    for chip, number in (("Pass", 1), ("Unasserted", 1), ("Fail", 1), ("Error", 1), ("All", 4)):
+    for chip, number in (("Pass", 1), ("Not checked", 1), ("Fail", 1), ("Error", 1), ("All", 4)):
         page.get_by_text(f"{chip} {number}", exact=True).click()
         expect(rows).to_have_attribute("aria-rowcount", str(number + 1))
 
@@ -215,7 +207,8 @@ def test_what_cannot_be_drawn_is_shown_as_it_was_stored(site: Site, done: Any, p
     expect(page.locator("aside li", has_text="polite")).to_be_visible()
 
 
-def test_the_chosen_eval_and_enter_and_steps(site: Site, done: Any, page: Page) -> None:
+def test_the_chosen_eval_and_enter_and_steps(site: Site, done: Any, project: Path, page: Page) -> None:
+    (project.parent / "go-on").unlink(missing_ok=True)
     page.goto("/executions")
     page.get_by_role("combobox", name="Eval").click()
     page.get_by_role("option", name="all").click()

@@ -19,7 +19,8 @@ import time
 
 from evalstudio import ConnectorContext, ConnectorError, define_connector
 
-LOG = os.path.join(os.path.dirname(__file__), "agent.log")
+FOLDER = os.path.dirname(__file__)
+LOG = os.path.join(FOLDER, "agent.log")
 
 
 @define_connector(type="test-agent")
@@ -31,6 +32,8 @@ async def test_agent(ctx: ConnectorContext) -> str:
     for word in text.split():
         if word.startswith("wait="):
             await asyncio.sleep(float(word[5:]))
+        while word.startswith("until=") and not os.path.exists(os.path.join(FOLDER, word[6:])):
+            await asyncio.sleep(0.05)
     if "break" in text:
         raise ConnectorError("the agent broke")
     return f"echo: {text}"

@@ -22,13 +22,15 @@ type EditorFrameProps<B> = {
   onDelete: (id: string) => Promise<unknown>;
   consequence?: string;
   actions?: ReactNode;
+  /** Whether the fields are in view; without them there is nothing to save */
+  editing?: boolean;
   children: ReactNode;
 };
 
 const KEPT = 'Runs of the past keep what they were. This cannot be undone.';
 
 export function EditorFrame<B>(props: EditorFrameProps<B>) {
-  const { editor, noun, stored, onDelete, consequence = KEPT, actions, children } = props;
+  const { editor, noun, stored, onDelete, consequence = KEPT, actions, editing = true, children } = props;
   const navigate = useNavigate();
   const [confirming, setConfirming] = useState(false);
   const plural = `${noun}s` as const;
@@ -62,7 +64,7 @@ export function EditorFrame<B>(props: EditorFrameProps<B>) {
       <Stack gap="md" maw={960}>
         {children}
       </Stack>
-      <SaveBar editor={editor} isNew={stored === undefined} />
+      {(editing || editor.dirty) && <SaveBar editor={editor} isNew={stored === undefined} />}
       <ConflictDialog editor={editor} noun={noun} />
       <UnsavedGuard unsaved={editor.dirty} />
       {stored && (

@@ -1,6 +1,7 @@
-// Executions with their outcomes; used by the dashboard, an eval and the list of all.
+// Executions with their outcomes: the rows of the list of all, and the table of one eval.
 import { Box, Table, Text } from '@mantine/core';
 import type { Schemas } from '../api/client';
+import type { ListColumn } from '../editing/Listing';
 import { CountsBar } from './CountsBar';
 import { labelTexts } from './labels';
 import { PageLink } from './links';
@@ -9,59 +10,35 @@ import { standingOfExecution } from './outcome';
 import { RelativeTime } from './RelativeTime';
 import { Wholeness } from './Wholeness';
 
-interface Props {
-  executions: Schemas['Execution'][];
-  /** Inside an eval its name need not be repeated */
-  ofOneEval?: boolean;
+type Execution = Schemas['Execution'];
+
+/** Inside an eval its name need not be repeated. */
+export function executionColumns(ofOneEval: boolean): ListColumn[] {
+  return [
+    { head: ofOneEval ? 'Started' : 'Eval' },
+    { head: 'Result' },
+    { head: 'Runs', width: '40%' },
+    { head: ofOneEval ? 'Labels' : 'Started', visibleFrom: 'sm' },
+  ];
 }
 
-export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
+export function ExecutionsTable({ executions }: { executions: Execution[] }) {
   return (
     <Table.ScrollContainer minWidth={340} type="native" tabIndex={0} aria-label="Executions">
       <Table aria-label="Executions">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>{ofOneEval ? 'Started' : 'Eval'}</Table.Th>
-            <Table.Th>Result</Table.Th>
-            <Table.Th w="40%">Runs</Table.Th>
-            <Table.Th visibleFrom="sm">{ofOneEval ? 'Labels' : 'Started'}</Table.Th>
+            {executionColumns(true).map(({ head, width, visibleFrom }) => (
+              <Table.Th key={head} w={width} visibleFrom={visibleFrom}>
+                {head}
+              </Table.Th>
+            ))}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {executions.map((execution) => (
             <Table.Tr key={execution.id}>
-              <Table.Td>
-                <PageLink
-                  to="/executions/$executionId"
-                  params={{ executionId: execution.id }}
-                  size="sm"
-                  display="block"
-                >
-                  {ofOneEval ? (
-                    <RelativeTime at={execution.createdAt} c="inherit" />
-                  ) : (
-                    (execution.evalName ?? 'Single run')
-                  )}
-                </PageLink>
-                {!ofOneEval && (
-                  <Box hiddenFrom="sm">
-                    <RelativeTime at={execution.createdAt} size="xs" />
-                  </Box>
-                )}
-              </Table.Td>
-              <Table.Td>
-                <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
-                <Wholeness execution={execution} />
-              </Table.Td>
-              <Table.Td>
-                <CountsBar counts={execution.counts} size="sm" />
-              </Table.Td>
-              <Table.Td visibleFrom="sm">
-                {!ofOneEval && <RelativeTime at={execution.createdAt} />}
-                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {labelsOf(execution)}
-                </Text>
-              </Table.Td>
+              <ExecutionCells execution={execution} ofOneEval />
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -70,6 +47,45 @@ export function ExecutionsTable({ executions, ofOneEval = false }: Props) {
   );
 }
 
-function labelsOf(execution: Schemas['Execution']): string {
+export function ExecutionCells({ execution, ofOneEval }: { execution: Execution; ofOneEval?: boolean }) {
+  return (
+    <>
+      <Table.Td>
+        <PageLink
+          to="/executions/$executionId"
+          params={{ executionId: execution.id }}
+          fw={500}
+          display="block"
+        >
+          {ofOneEval ? (
+            <RelativeTime at={execution.createdAt} c="inherit" />
+          ) : (
+            (execution.evalName ?? 'Single run')
+          )}
+        </PageLink>
+        {!ofOneEval && (
+          <Box hiddenFrom="sm">
+            <RelativeTime at={execution.createdAt} size="xs" />
+          </Box>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
+        <Wholeness execution={execution} />
+      </Table.Td>
+      <Table.Td>
+        <CountsBar counts={execution.counts} size="sm" />
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        {!ofOneEval && <RelativeTime at={execution.createdAt} />}
+        <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          {labelsOf(execution)}
+        </Text>
+      </Table.Td>
+    </>
+  );
+}
+
+function labelsOf(execution: Execution): string {
   return [execution.trigger, ...labelTexts(execution)].filter(Boolean).join(' · ');
 }

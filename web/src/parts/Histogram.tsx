@@ -23,7 +23,7 @@ export function Histogram({ title, bins, text }: Props) {
           {title}
         </Text>
         <Text size="xs" c="dimmed">
-          at most {plural(most, 'run')}
+          tallest bar: {plural(most, 'run')}
         </Text>
       </Group>
       <div className={classes.histogram} role="img" aria-label={`${title}: ${spans.join('; ')}`}>

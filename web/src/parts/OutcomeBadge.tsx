@@ -29,7 +29,7 @@ export const OUTCOME_STYLES: Record<Standing, OutcomeStyle> = {
   cancelled: { word: 'Cancelled', color: 'gray', icon: IconBan },
   pending: { word: 'Pending', color: 'gray', icon: IconHourglass },
   skipped: { word: 'Skipped', color: 'gray', icon: IconPlayerSkipForward },
-  unasserted: { word: 'Unasserted', color: 'gray', icon: IconCircleDashed },
+  unasserted: { word: 'Not checked', color: 'gray', icon: IconCircleDashed },
 };
 
 interface Props {

@@ -2,6 +2,7 @@
 import { Text, Tooltip } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { percent } from './numbers';
+import { GLOSSARY } from './Tip';
 
 interface Props {
   rate: Schemas['Rate'];
@@ -17,7 +18,7 @@ export function Rate({ rate }: Props) {
   }
   const interval = `95 % interval ${percent(rate.low)} to ${percent(rate.high)}`;
   return (
-    <Tooltip label={interval}>
+    <Tooltip label={`${interval}. ${GLOSSARY.interval}`} multiline maw={320}>
       <Text
         span
         size="sm"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, duration, measure, percent, plural } from './numbers';
+import { ago, chance, duration, measure, percent, plural } from './numbers';
 
 describe('percent', () => {
   it('never rounds to all or to nothing', () => {
@@ -39,4 +39,15 @@ it('moments are told by how long ago they were', () => {
   expect(ago('2026-01-10T11:59:30Z', now)).toBe('just now');
   expect(ago('2026-01-10T11:58:00Z', now)).toBe('2 minutes ago');
   expect(ago('2026-01-09T12:00:00Z', now)).toBe('yesterday');
+});
+
+it('chance is told in per cent, and never as nothing', () => {
+  expect([1, 0.25, 0.0321, 0.001, 0.0009, 0].map(chance)).toEqual([
+    '100\u00a0%',
+    '25\u00a0%',
+    '3.2\u00a0%',
+    '0.1\u00a0%',
+    'under 0.1\u00a0%',
+    'under 0.1\u00a0%',
+  ]);
 });

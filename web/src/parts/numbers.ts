@@ -9,6 +9,11 @@ export function percent(share: number | null | undefined): string {
   return `${Math.round(value)}%`;
 }
 
+/** How likely something is by chance: 0.032 is 3.2 %. */
+export function chance(p: number): string {
+  return p < 0.001 ? 'under 0.1\u00a0%' : `${Number((p * 100).toPrecision(2))}\u00a0%`;
+}
+
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
   if (ms < 1) return '<1 ms';

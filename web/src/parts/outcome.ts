@@ -12,6 +12,13 @@ export type Standing =
   | 'skipped'
   | 'unasserted';
 
+const FAULTS: Record<string, string> = { simulator: 'simulated user' };
+
+/** Whose fault an error was, as people say it. */
+export function faultText(fault: string): string {
+  return FAULTS[fault] ?? fault;
+}
+
 type Run = Pick<Schemas['RunSummary'], 'status' | 'result'>;
 
 export function standingOf(run: Run): Standing {

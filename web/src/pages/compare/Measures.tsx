@@ -3,8 +3,9 @@ import { Table, Text } from '@mantine/core';
 import type { Schemas } from '../../api/client';
 import { Block } from '../../parts/Block';
 import { type Better, Delta } from '../../parts/Delta';
-import { count, dollars, duration, measure, percent } from '../../parts/numbers';
+import { chance, count, dollars, duration, measure, percent } from '../../parts/numbers';
 import { Tip } from '../../parts/Tip';
+import classes from './Compare.module.css';
 
 type Measure = Schemas['MeasureDelta'];
 
@@ -16,12 +17,14 @@ interface Kind {
 }
 
 const tokens = (value: number | null) => count(value === null ? null : Math.round(value));
+/** Differences of less than a millisecond are told too. */
+const latency = (ms: number | null) => (ms !== null && ms < 10 ? `${measure(ms)} ms` : duration(ms));
 const KINDS: Record<Measure['kind'], Kind> = {
   evaluator: { title: 'Passed by evaluator', better: 'more', share: true, format: percent },
   criterion: { title: 'Criterion', better: 'more', format: measure },
   score: { title: 'Score', better: 'more', format: measure },
   metric: { title: 'Metric', better: 'unknown', format: measure },
-  latency: { title: 'Latency per run', better: 'less', format: duration },
+  latency: { title: 'Latency per run', better: 'less', format: latency },
   tokens: { title: 'Tokens per run', better: 'less', format: tokens },
   cost: { title: 'Cost per run', better: 'less', format: dollars },
 };
@@ -39,15 +42,17 @@ export function Measures({ measures }: { measures: Measure[] }) {
       }
     >
       <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label="Measures">
-        <Table aria-label="Measures">
+        <Table aria-label="Measures" className={classes.measures}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Measure</Table.Th>
               <Table.Th ta="right">Base</Table.Th>
               <Table.Th ta="right">Candidate</Table.Th>
-              <Table.Th>Difference</Table.Th>
+              <Table.Th ta="right">Difference</Table.Th>
               <Table.Th>95 % interval</Table.Th>
-              <Table.Th ta="right">Corrected p</Table.Th>
+              <Table.Th ta="right">
+                <Tip term="chance">Chance alone</Tip>
+              </Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -82,7 +87,7 @@ function Row({ one }: { one: Measure }) {
       </Table.Td>
       <Table.Td ta="right">{kind.format(one.base)}</Table.Td>
       <Table.Td ta="right">{kind.format(one.candidate)}</Table.Td>
-      <Table.Td>
+      <Table.Td ta="right">
         <Delta
           difference={one.difference}
           low={one.low}
@@ -99,7 +104,7 @@ function Row({ one }: { one: Measure }) {
             : `${end(one.low, kind)} to ${end(one.high, kind)}`}
         </Text>
       </Table.Td>
-      <Table.Td ta="right">{p < 0.001 ? '< 0.001' : Number(p.toPrecision(2))}</Table.Td>
+      <Table.Td ta="right">{chance(p)}</Table.Td>
     </Table.Tr>
   );
 }

@@ -94,7 +94,9 @@ function Picker({ items, value, ...props }: PickerProps) {
       allowDeselect={false}
       placeholder="Choose an execution or results"
       nothingFoundMessage="Nothing matches"
-      w={{ base: '100%', xs: 330 }}
+      w={{ base: '100%', xs: 'auto' }}
+      flex={{ xs: '1 1 300px' }}
+      maw={{ xs: 480 }}
     />
   );
 }

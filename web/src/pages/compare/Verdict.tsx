@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/client';
 import { Delta } from '../../parts/Delta';
 import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
-import { percent, plural } from '../../parts/numbers';
+import { chance, percent, plural } from '../../parts/numbers';
 import { RateRange } from '../../parts/PassShare';
 import { RelativeTime } from '../../parts/RelativeTime';
 import { Tip } from '../../parts/Tip';
@@ -111,7 +111,7 @@ function Overall({ comparison }: { comparison: Comparison }) {
   return (
     <Paper withBorder p="md" component="section" aria-label="Difference">
       <Text size="xs" c="dimmed" fw={600}>
-        Difference over {plural(subjects, 'subject')} that both have
+        Difference over <Tip term="subject">{plural(subjects, 'subject')}</Tip> that both have
       </Text>
       <div className={classes.rate}>
         <Delta difference={difference} low={low} high={high} share size="md" />
@@ -122,11 +122,11 @@ function Overall({ comparison }: { comparison: Comparison }) {
             <Tip term="interval">95 % interval</Tip> {points(low)} to {points(high)} points,{' '}
           </>
         )}
-        p = {p < 0.001 ? '< 0.001' : Number(p.toPrecision(2))}
+        <Tip term="chance">chance alone</Tip>: {chance(p)}
       </Text>
       {detectable !== null && (
         <Text size="xs" c="dimmed" mt={4}>
-          So many subjects show a difference of {Math.round(detectable * 100)} points or more.
+          With so many, a difference of {Math.round(detectable * 100)} points or more would be seen.
         </Text>
       )}
     </Paper>

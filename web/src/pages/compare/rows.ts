@@ -27,7 +27,7 @@ export const CATEGORIES: { value: Category; label: string; meaning: string }[] =
   { value: 'new', label: 'New', meaning: 'Only the candidate has it.' },
   { value: 'gone', label: 'Gone', meaning: 'Only the base has it.' },
   { value: 'errored', label: 'Errored', meaning: 'One side came to errors instead of a result.' },
-  { value: 'unasserted', label: 'Unasserted', meaning: 'Nothing was checked on one side.' },
+  { value: 'unasserted', label: 'Not checked', meaning: 'Nothing was checked on one side.' },
 ];
 
 export function keyOfRow({ subject }: Compared): string {

@@ -17,6 +17,7 @@ import { Section } from '../../editing/Section';
 import { type Editor, type StoredFields, useEditor } from '../../editing/useEditor';
 import { ConfigForm } from '../../forms/ConfigForm';
 import { isEmptySchema } from '../../forms/schema';
+import { Loading } from '../../parts/Loading';
 import { notify } from '../../parts/notifications';
 import { ConnectorTester } from './ConnectorTester';
 
@@ -32,6 +33,12 @@ const SHELF = {
 };
 
 export function ConnectorEditor({ connector }: { connector?: Stored }) {
+  const types = useQuery(connectorTypesQuery);
+  // What a type says of itself is there from the start, so that nothing moves when it comes.
+  return types.isPending ? <Loading /> : <Fields connector={connector} />;
+}
+
+function Fields({ connector }: { connector?: Stored }) {
   const navigate = useNavigate();
   const editor = useEditor<Draft, Stored>(SHELF, connector, BLANK, (saved, isNew) => {
     void invalidate(['connectors']);

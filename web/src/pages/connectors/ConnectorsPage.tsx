@@ -20,7 +20,13 @@ export default function ConnectorsPage() {
       why="A connector is how one agent is reached: over HTTP, through a provider, or as a Python function."
       query={connectors}
       words={(connector) => `${labelOf(connector.type)} ${connector.baseUrl ?? ''}`}
-      columns={['Name', 'Type', 'Address', 'Changed']}
+      narrowest={340}
+      columns={[
+        'Name',
+        'Type',
+        { head: 'Address', visibleFrom: 'sm' },
+        { head: 'Changed', width: 130, visibleFrom: 'sm' },
+      ]}
       row={(connector) => (
         <>
           <Table.Td>
@@ -29,12 +35,12 @@ export default function ConnectorsPage() {
             </PageLink>
           </Table.Td>
           <Table.Td>{labelOf(connector.type)}</Table.Td>
-          <Table.Td>
+          <Table.Td visibleFrom="sm">
             <Text size="sm" ff={connector.baseUrl ? 'monospace' : undefined} lineClamp={1}>
               {connector.baseUrl ?? '–'}
             </Text>
           </Table.Td>
-          <Table.Td>
+          <Table.Td visibleFrom="sm">
             <RelativeTime at={connector.updatedAt} />
           </Table.Td>
         </>

@@ -131,7 +131,7 @@ function History({ evalId }: { evalId: string }) {
         <Matrix evalId={evalId} />
       </Block>
       <Block title="Executions">
-        <ExecutionsTable executions={executions.data.items} ofOneEval />
+        <ExecutionsTable executions={executions.data.items} />
       </Block>
     </>
   );

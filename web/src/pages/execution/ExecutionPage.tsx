@@ -80,7 +80,7 @@ function OneExecution({ executionId }: { executionId: string }) {
               Eval
             </PageLink>
           ) : (
-            <span key="try">Try</span>
+            <span key="try">Tried out</span>
           ),
         ]}
         beside={<OutcomeBadge standing={standingOfExecution({ ...execution.data, counts })} size="lg" />}
@@ -89,9 +89,9 @@ function OneExecution({ executionId }: { executionId: string }) {
       <BrokenPlugins />
       <Summary execution={execution.data} summary={summary.data} />
       <Findings execution={execution.data} summary={summary.data} />
-      <Group justify="space-between" align="flex-start">
+      <Group justify="space-between" gap="xs" mb="sm">
         <Filters filter={filter} summary={summary.data} onChange={change} />
-        <Group gap="xs" align="flex-start">
+        <Group gap="xs">
           <GroupChoice value={filter.group} onChange={(group) => change({ ...filter, group })} />
           {!filter.group && (
             <ColumnChoice

@@ -2,17 +2,26 @@
 import { Chip, Group, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { count } from '../../parts/numbers';
+import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
+import { GLOSSARY } from '../../parts/Tip';
 import { RUN_CHOICES, type RunChoice } from '../../router';
 import type { RunFilter, Summary } from './runs';
 
 const WORDS: Record<RunChoice, string> = {
   all: 'All',
-  pass: 'Pass',
-  fail: 'Fail',
-  error: 'Error',
-  unasserted: 'Unasserted',
+  pass: OUTCOME_STYLES.pass.word,
+  fail: OUTCOME_STYLES.fail.word,
+  error: OUTCOME_STYLES.error.word,
+  unasserted: OUTCOME_STYLES.unasserted.word,
   flaky: 'Flaky',
   waiting: 'Waiting',
+};
+
+/** What a word of the choice means, where it does not speak for itself */
+const MEANINGS: Partial<Record<RunChoice, string>> = {
+  unasserted: GLOSSARY.unasserted,
+  flaky: GLOSSARY.flaky,
+  waiting: 'Queued or running.',
 };
 
 interface Props {
@@ -33,14 +42,20 @@ export function Filters({ filter, summary, onChange }: Props) {
     waiting: counts.queued + counts.running,
   };
   return (
-    <Group gap="xs" mb="sm">
+    <Group gap="xs">
       <Chip.Group
         value={filter.show ?? 'all'}
         onChange={(show) => onChange({ ...filter, show: show as RunChoice })}
       >
         <Group gap={6} role="group" aria-label="Show runs by outcome">
           {RUN_CHOICES.map((choice) => (
-            <Chip key={choice} value={choice} size="xs" variant="outline">
+            <Chip
+              key={choice}
+              value={choice}
+              size="xs"
+              variant="outline"
+              wrapperProps={{ title: MEANINGS[choice] }}
+            >
               {WORDS[choice]} {count(numbers[choice])}
             </Chip>
           ))}

@@ -36,6 +36,7 @@ function Requirements({ execution }: { execution: Execution }) {
   return (
     <Block
       title="Requirements"
+      term="requirement"
       hint={data?.notes.join(' · ')}
       beside={data ? <StandingBadge standing={data.standing} /> : <Skeleton w={70} h={20} />}
     >
@@ -47,9 +48,11 @@ function Requirements({ execution }: { execution: Execution }) {
                 <Table.Td w={110}>
                   <StandingBadge standing={one.standing} />
                 </Table.Td>
-                <Table.Td fw={600}>{one.requirement}</Table.Td>
                 <Table.Td>
-                  <Text size="sm" c="dimmed">
+                  <Text span size="sm" fw={600} mr="sm">
+                    {one.requirement}
+                  </Text>{' '}
+                  <Text span size="sm" c="dimmed">
                     {one.evidence}
                   </Text>
                 </Table.Td>

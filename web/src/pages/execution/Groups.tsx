@@ -1,5 +1,5 @@
 // The runs of an execution by scenario, connector, persona or tag, in the server's figures.
-import { SegmentedControl, Table, Text } from '@mantine/core';
+import { NativeSelect, SegmentedControl, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { statsQuery } from '../../api/queries';
 import { CountsBar } from '../../parts/CountsBar';
@@ -23,21 +23,32 @@ interface ChoiceProps {
   onChange: (grouping?: Grouping) => void;
 }
 
+const CHOICES = [
+  { value: 'none', label: 'Each run' },
+  ...GROUPINGS.map((one) => ({ value: one as string, label: `By ${one}` })),
+];
+
 export function GroupChoice({ value, onChange }: ChoiceProps) {
+  const choose = (next: string) => onChange(GROUPINGS.find((one) => one === next));
   return (
-    <SegmentedControl
-      size="xs"
-      mb="sm"
-      aria-label="Group runs by"
-      maw="100%"
-      style={{ flexWrap: 'wrap' }}
-      data={[
-        { value: 'none', label: 'Each run' },
-        ...GROUPINGS.map((one) => ({ value: one, label: `By ${one}` })),
-      ]}
-      value={value ?? 'none'}
-      onChange={(next) => onChange(GROUPINGS.find((one) => one === next))}
-    />
+    <>
+      <SegmentedControl
+        size="xs"
+        visibleFrom="sm"
+        aria-label="Group runs by"
+        data={CHOICES}
+        value={value ?? 'none'}
+        onChange={choose}
+      />
+      <NativeSelect
+        size="xs"
+        hiddenFrom="sm"
+        aria-label="Group runs by"
+        data={CHOICES}
+        value={value ?? 'none'}
+        onChange={(event) => choose(event.currentTarget.value)}
+      />
+    </>
   );
 }
 

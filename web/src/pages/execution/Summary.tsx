@@ -5,8 +5,10 @@ import type { Schemas } from '../../api/client';
 import { CountsBar } from '../../parts/CountsBar';
 import { labelTexts } from '../../parts/labels';
 import { compact, count, duration, plural } from '../../parts/numbers';
+import { faultText } from '../../parts/outcome';
 import { Rate } from '../../parts/Rate';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { type Term, Tip } from '../../parts/Tip';
 import { Wholeness } from '../../parts/Wholeness';
 import type { Summary as Figures } from './runs';
 
@@ -19,17 +21,17 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
       <Stack gap="xs">
         <Group justify="space-between" gap="xs">
           <Text size="sm" role="status">
-            {count(counts.finished)} of {count(counts.total)} runs done
+            {count(counts.finished)} of {plural(counts.total, 'run')} done
           </Text>
           <Wholeness execution={execution} />
           <Origin execution={execution} />
         </Group>
         <CountsBar counts={counts} size="lg" />
         <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="xs">
-          <Figure label="Passed of scored">
+          <Figure label="Passed of scored" term="scored">
             <Rate rate={summary.passRateOfScored} />
           </Figure>
-          <Figure label="Passed of attempted">
+          <Figure label="Passed of attempted" term="attempted">
             <Rate rate={summary.passRateOfAttempted} />
           </Figure>
           <Figure label="Time">{timeTaken(execution)}</Figure>
@@ -37,14 +39,14 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
             <Tokens summary={summary} />
           </Figure>
           {counts.errored > 0 && (
-            <Figure label="Errors by fault">
+            <Figure label="Errors, by whose fault">
               {Object.entries(summary.errorsByFault)
-                .map(([fault, number]) => `${count(number)} ${fault}`)
+                .map(([fault, number]) => `${count(number)} of the ${faultText(fault)}`)
                 .join(', ')}
             </Figure>
           )}
           {summary.flaky.length > 0 && (
-            <Figure label="Flaky">
+            <Figure label="Flaky" term="flaky">
               <Subjects
                 rows={summary.flaky.map((one) => [
                   one.subject.label,
@@ -64,11 +66,18 @@ export function Summary({ execution, summary }: { execution: Execution; summary:
   );
 }
 
-function Figure({ label, children }: { label: string; children: ReactNode }) {
+interface FigureProps {
+  label: string;
+  /** What the label means */
+  term?: Term;
+  children: ReactNode;
+}
+
+function Figure({ label, term, children }: FigureProps) {
   return (
     <Box role="group" aria-label={label}>
       <Text size="xs" c="dimmed">
-        {label}
+        {term ? <Tip term={term}>{label}</Tip> : label}
       </Text>
       <Text size="sm" component="div">
         {children}

@@ -21,7 +21,10 @@ export function Home() {
   return (
     <Stack gap="lg">
       {evals.length > 0 && (
-        <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} spacing="md">
+        <SimpleGrid
+          cols={{ base: 1, sm: Math.min(2, evals.length), xl: Math.min(3, evals.length) }}
+          spacing="md"
+        >
           {evals.map((card) => (
             <EvalCard key={card.evalId} card={card} />
           ))}

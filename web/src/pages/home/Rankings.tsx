@@ -73,9 +73,8 @@ function Ranking({ rows, columns, none }: RankingProps) {
     <Table>
       <Table.Thead>
         <Table.Tr>
-          {columns.map((column) => (
-            <Table.Th key={column}>{column}</Table.Th>
-          ))}
+          <Table.Th>{columns[0]}</Table.Th>
+          <Table.Th ta="right">{columns[1]}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -90,7 +89,9 @@ function Ranking({ rows, columns, none }: RankingProps) {
                 name
               )}
             </Table.Td>
-            <Table.Td>{figure}</Table.Td>
+            <Table.Td ta="right" className="figures">
+              {figure}
+            </Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -131,7 +131,7 @@ function Days({ name }: { name: string }) {
   const days = useQuery(executionsQuery({ label: [`monitor=${name}`], limit: 30 }));
   if (days.error) return <ErrorState error={days.error} onRetry={() => void days.refetch()} />;
   if (!days.data) return <Loading rows={2} />;
-  return <ExecutionsTable executions={days.data.items} ofOneEval />;
+  return <ExecutionsTable executions={days.data.items} />;
 }
 
 function Block({ title, children }: { title: string; children: ReactNode }) {

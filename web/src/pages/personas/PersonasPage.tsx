@@ -18,7 +18,8 @@ export default function PersonasPage() {
       why="A persona is who the simulated user is: how they speak, what they know and what they are after."
       query={personas}
       words={(persona) => persona.description ?? ''}
-      columns={['Name', 'Description', 'Changed']}
+      narrowest={340}
+      columns={['Name', 'Description', { head: 'Changed', width: 130, visibleFrom: 'sm' }]}
       row={(persona) => (
         <>
           <Table.Td>
@@ -31,7 +32,7 @@ export default function PersonasPage() {
               {persona.description ?? '–'}
             </Text>
           </Table.Td>
-          <Table.Td>
+          <Table.Td visibleFrom="sm">
             <RelativeTime at={persona.updatedAt} />
           </Table.Td>
         </>

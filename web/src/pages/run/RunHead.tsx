@@ -7,7 +7,7 @@ import { LinkButton, PageLink } from '../../parts/links';
 import { notify, notifyProblem } from '../../parts/notifications';
 import { duration, measure, plural } from '../../parts/numbers';
 import { OUTCOME_STYLES, OutcomeBadge } from '../../parts/OutcomeBadge';
-import { standingOf } from '../../parts/outcome';
+import { faultText, standingOf } from '../../parts/outcome';
 import { PageTitle } from '../../parts/PageTitle';
 import { RelativeTime } from '../../parts/RelativeTime';
 import { RescoreButton, Rescored, RunAgain, useRescoring } from './Again';
@@ -87,13 +87,16 @@ function Facts({ run }: { run: Run }) {
   return (
     <Group gap={6} mb="sm">
       {run.connectorId && (
-        <PageLink to="/connectors/$connectorId" params={{ connectorId: run.connectorId }} size="sm">
-          {run.connectorName}
-        </PageLink>
+        <Text size="sm" component="span">
+          on{' '}
+          <PageLink to="/connectors/$connectorId" params={{ connectorId: run.connectorId }} inherit>
+            {run.connectorName}
+          </PageLink>
+        </Text>
       )}
       {run.scenarioId && (
         <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: run.scenarioId }} size="sm">
-          Scenario
+          its scenario
         </PageLink>
       )}
       <Text size="sm" c="dimmed">
@@ -106,14 +109,14 @@ function Facts({ run }: { run: Run }) {
 
 const NEITHER: Record<string, string | undefined> = {
   error: 'An error is neither a pass nor a failure; the run is in no pass rate of scored runs.',
-  unasserted: 'A run that asserted nothing is neither a pass nor a failure and is in no rate.',
+  unasserted: 'Nothing was checked: the run neither passed nor failed, and is in no rate.',
 };
 
 function Reason({ run }: { run: Run }) {
   const { result } = run;
   if (!result || result.outcome === 'pass') return null;
   const { color, icon: OutcomeIcon, word } = OUTCOME_STYLES[result.outcome];
-  const title = result.fault ? `${word}: fault of the ${result.fault}` : word;
+  const title = result.fault ? `${word}: fault of the ${faultText(result.fault)}` : word;
   return (
     <Alert variant="outline" color={color} icon={<OutcomeIcon aria-hidden />} title={title} mb="md">
       <Text size="sm" className={classes.reason} dir="auto">
@@ -206,7 +209,7 @@ function Actions({ run, attempts }: { run: Run; attempts: number }) {
         </Button>
       )}
       <Anchor size="sm" href={`/api/runs/${run.id}?attempt=${run.attempt}`} download={`run-${run.id}.json`}>
-        JSON
+        Download
       </Anchor>
     </>
   );

@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { connectorsQuery, scenariosQuery } from '../../api/queries';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
+import { faultText } from '../../parts/outcome';
 import { FAULTS, OUTCOMES, type RunsFilter, VERDICTS } from './filter';
 
 interface Props {
@@ -71,7 +72,7 @@ function Outcome({ filter, set }: PartProps) {
     <Select
       label="Result"
       size="xs"
-      w={130}
+      w={110}
       clearable
       placeholder="Any"
       data={OUTCOMES.map((value) => ({ value, label: OUTCOME_STYLES[value].word }))}
@@ -91,7 +92,7 @@ function Definitions({ filter, set }: PartProps) {
       <Select
         label="Scenario"
         size="xs"
-        w={180}
+        w={170}
         clearable
         searchable
         placeholder="Any"
@@ -125,11 +126,11 @@ function More({ filter, set }: PartProps) {
       />
       <Typed label="Tag" placeholder="smoke" value={filter.tag} onType={(tag) => set({ tag })} />
       <Select
-        label="Fault"
+        label="Whose fault"
         size="xs"
         clearable
         placeholder="Any"
-        data={[...FAULTS]}
+        data={FAULTS.map((value) => ({ value, label: faultText(value) }))}
         value={filter.fault ?? null}
         onChange={(fault) => set({ fault: (fault ?? undefined) as RunsFilter['fault'] })}
       />

@@ -6,6 +6,7 @@ import { at, under } from '../../editing/problems';
 import { ConfigForm } from '../../forms/ConfigForm';
 import { JsonBox } from '../../forms/JsonField';
 import { KindBadge } from '../../parts/KindBadge';
+import { Tip } from '../../parts/Tip';
 import type { EvaluatorUse } from './draft';
 
 type EvaluatorCardProps = {
@@ -122,7 +123,7 @@ function GateSelect({ entry, own, measures, problem, onChange }: GateSelectProps
   const options = Object.entries(GATES).map(([value, { label }]) => ({ value, label }));
   return (
     <NativeSelect
-      label="When it must hold"
+      label={<Tip term="gate">When it must hold</Tip>}
       description={gate ? `It ${GATES[gate][meaning]}` : 'The gate of this check'}
       flex="1 1 200px"
       data={[

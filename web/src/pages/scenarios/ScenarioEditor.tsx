@@ -67,7 +67,14 @@ export function ScenarioEditor({ scenario, proposed }: Props) {
     </>
   );
   return (
-    <EditorFrame editor={editor} noun="scenario" stored={scenario} onDelete={deleteScenario} actions={tryIt}>
+    <EditorFrame
+      editor={editor}
+      noun="scenario"
+      stored={scenario}
+      onDelete={deleteScenario}
+      actions={tryIt}
+      editing={view === 'edit'}
+    >
       {scenario && <Views view={view} onChange={setView} />}
       {scenario && view === 'results' && <ScenarioResults scenarioId={scenario.id} />}
       {scenario && view === 'yaml' && <ScenarioYaml scenarioId={scenario.id} unsaved={editor.dirty} />}

@@ -1,69 +1,36 @@
 // All scenarios, with what became of each the last time it ran.
-import { Group, MultiSelect, Text, TextInput } from '@mantine/core';
-import { IconMessages, IconPlus, IconSearch } from '@tabler/icons-react';
+import { Badge, Group, MultiSelect, Table, Text, VisuallyHidden } from '@mantine/core';
+import { IconMessages } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { scenariosQuery } from '../../api/queries';
-import { matches } from '../../editing/Listing';
-import { EmptyState } from '../../parts/EmptyState';
-import { ErrorState } from '../../parts/ErrorState';
-import { Loading } from '../../parts/Loading';
-import { LinkButton } from '../../parts/links';
+import { runsQuery, scenariosQuery } from '../../api/queries';
+import { Listing } from '../../editing/Listing';
+import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
-import { PageTitle } from '../../parts/PageTitle';
+import { OutcomeBadge } from '../../parts/OutcomeBadge';
+import { standingOf } from '../../parts/outcome';
+import { RelativeTime } from '../../parts/RelativeTime';
 import { useSearchParam } from '../../parts/useSearchParam';
 import { asStored, type StoredScenario } from './draft';
-import { ScenarioList } from './ScenarioList';
 
 export default function ScenariosPage() {
   const scenarios = useQuery(scenariosQuery);
-  const stored = useMemo(() => scenarios.data?.map(asStored) ?? [], [scenarios.data]);
-  const add = (
-    <LinkButton to="/scenarios/new" leftSection={<IconPlus size={16} />}>
-      New scenario
-    </LinkButton>
-  );
-  return (
-    <>
-      <PageTitle title="Scenarios" actions={scenarios.data?.length ? add : undefined} />
-      {scenarios.error && <ErrorState error={scenarios.error} onRetry={() => void scenarios.refetch()} />}
-      {scenarios.isPending && <Loading />}
-      {scenarios.data?.length === 0 && (
-        <EmptyState icon={IconMessages} title="No scenarios yet" actions={add}>
-          A scenario is what is tested: a conversation with the agent, and what must hold in it.
-        </EmptyState>
-      )}
-      {stored.length > 0 && <Found scenarios={stored} />}
-    </>
-  );
-}
-
-function Found({ scenarios }: { scenarios: StoredScenario[] }) {
-  const [search, setSearch] = useSearchParam('text');
+  const stored = useMemo(() => scenarios.data?.map(asStored), [scenarios.data]);
   const [tagged, setTagged] = useSearchParam('tags');
-  const tags = useMemo(() => tagged.split('\n').filter(Boolean), [tagged]);
-  const known = useMemo(() => [...new Set(scenarios.flatMap((one) => one.tags))].sort(), [scenarios]);
-  const matching = useMemo(
-    () =>
-      scenarios.filter(
-        (one) =>
-          tags.every((tag) => one.tags.includes(tag)) &&
-          matches(search, `${one.name} ${one.tags.join(' ')} ${one.instructions ?? ''}`),
-      ),
-    [scenarios, search, tags],
-  );
+  const tags = tagged.split('\n').filter(Boolean);
+  const known = useMemo(() => [...new Set(stored?.flatMap((one) => one.tags))].sort(), [stored]);
   return (
-    <>
-      <Group mb="sm" align="flex-start">
-        <TextInput
-          aria-label="Search scenarios"
-          placeholder="Search"
-          leftSection={<IconSearch size={16} />}
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-          w={{ base: '100%', xs: 280 }}
-        />
-        {known.length > 0 && (
+    <Listing
+      title="Scenarios"
+      noun="scenario"
+      newAt="/scenarios/new"
+      icon={IconMessages}
+      why="A scenario is what is tested: a conversation with the agent, and what must hold in it."
+      query={{ ...scenarios, data: stored }}
+      words={(scenario) => `${scenario.tags.join(' ')} ${scenario.instructions ?? ''}`}
+      keep={(scenario) => tags.every((tag) => scenario.tags.includes(tag))}
+      filters={
+        known.length > 0 && (
           <MultiSelect
             aria-label="Only with these tags"
             placeholder={tags.length > 0 ? undefined : 'All tags'}
@@ -72,14 +39,70 @@ function Found({ scenarios }: { scenarios: StoredScenario[] }) {
             onChange={(chosen) => setTagged(chosen.join('\n'))}
             w={{ base: '100%', xs: 240 }}
           />
+        )
+      }
+      narrowest={340}
+      columns={[
+        'Name',
+        { head: 'Last result', width: 130 },
+        { head: 'Last run', width: 130, visibleFrom: 'sm' },
+        { head: 'Changed', width: 130, visibleFrom: 'sm' },
+      ]}
+      row={(scenario) => (
+        <>
+          <Table.Td>
+            <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: scenario.id }} fw={500}>
+              {scenario.name}
+            </PageLink>
+            <Group gap={6}>
+              <Text size="xs" c="dimmed">
+                {summary(scenario)}
+              </Text>
+              {scenario.tags.map((tag) => (
+                <Badge key={tag} variant="default" size="xs" tt="none" fw={500}>
+                  {tag}
+                </Badge>
+              ))}
+            </Group>
+          </Table.Td>
+          <LastRun scenarioId={scenario.id} />
+          <Table.Td visibleFrom="sm">
+            <RelativeTime at={scenario.updatedAt} />
+          </Table.Td>
+        </>
+      )}
+    />
+  );
+}
+
+function summary({ evaluators, cases, script }: StoredScenario): string {
+  const parts = [plural(evaluators.length, 'evaluator')];
+  if (script.length > 0) parts.push(plural(script.length, 'scripted turn'));
+  if (typeof cases === 'string') parts.push(`cases in ${cases}`);
+  else if (cases.length > 0) parts.push(plural(cases.length, 'case'));
+  return parts.join(' · ');
+}
+
+/** Two cells: what the last run came to, and when that was. */
+function LastRun({ scenarioId }: { scenarioId: string }) {
+  const { data } = useQuery(runsQuery({ scenarioId, limit: 1 }));
+  const run = data?.items[0];
+  return (
+    <>
+      <Table.Td>
+        {run && (
+          <PageLink to="/runs/$runId" params={{ runId: run.id }}>
+            <OutcomeBadge standing={standingOf(run)} size="sm" />
+            <VisuallyHidden> in the last run of {run.scenarioName}</VisuallyHidden>
+          </PageLink>
         )}
-        <Text size="sm" c="dimmed" role="status" lh="36px">
-          {matching.length === scenarios.length
-            ? plural(scenarios.length, 'scenario')
-            : `${matching.length} of ${plural(scenarios.length, 'scenario')}`}
-        </Text>
-      </Group>
-      <ScenarioList scenarios={matching} />
+        {data && !run && (
+          <Text size="sm" c="dimmed">
+            never ran
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td visibleFrom="sm">{run && <RelativeTime at={run.updatedAt} />}</Table.Td>
     </>
   );
 }

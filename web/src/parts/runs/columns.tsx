@@ -71,7 +71,7 @@ export const REPETITION: RunColumn = {
   number: true,
   cell: (run) =>
     run.attempt > 1 ? (
-      <span title={`Attempt ${run.attempt}`}>{`${run.repetition}′${run.attempt}`}</span>
+      <span title={`Attempt ${run.attempt}`}>{`${run.repetition} · try ${run.attempt}`}</span>
     ) : (
       run.repetition
     ),
