@@ -47,7 +47,9 @@ function Requirements({ execution }: { execution: Execution }) {
                 <Table.Td w={110}>
                   <StandingBadge standing={one.standing} />
                 </Table.Td>
-                <Table.Td fw={600}>{one.requirement}</Table.Td>
+                <Table.Td fw={600} title={one.requirement}>
+                  {one.sentence}
+                </Table.Td>
                 <Table.Td>
                   <Text size="sm" c="dimmed">
                     {one.evidence}
