@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import stop_on_signals
+from ..base.text import counted
 from .eval_start import Part, start
 from .exit_codes import STOPPED, UNDECIDED, code_of
 from .options import (
@@ -215,7 +216,10 @@ async def conclude_and_print(
     missed = cassette.misses if cassette is not None else []
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
-        warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
+        warn(
+            f"The recording has no answer to {counted(len(missed), 'request')}; record it anew. "
+            f"The first: {missed[0]}"
+        )
     if stopped and execution.status not in ("completed", "cancelled"):
         _tell_stopped(project, execution)
         return STOPPED
@@ -266,7 +270,7 @@ def _tell_stopped(project: Project, execution: Execution) -> None:
         advice = "they stay queued. Go on with: evalstudio worker --until-done"
     else:
         advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
-    warn(f"Stopped with {left} runs left; {advice}")
+    warn(f"Stopped with {counted(left, 'run')} left; {advice}")
 
 
 _LOOK_SECONDS = 0.3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import end_process_on_signals, interrupt_on_signals
-from ..base.text import percent
+from ..base.text import counted, percent
 from .exit_codes import STOPPED, code_of
 from .options import (
     JsonOption,
@@ -261,7 +261,7 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
         overall = f"overall {summary.overall.mean:.3f}"
     outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
     counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
-    say(f"{summary.records:,} records: {overall} ({counts})")
+    say(f"{counted(summary.records, 'record')}: {overall} ({counts})")
     if summary.overall.count:
         say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
     for line in spending_lines(spending_of_records(summary), "records"):
@@ -269,20 +269,20 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
-        say(f"{summary.unsampled:,} records are not in the sample")
+        say(f"{counted(summary.unsampled, 'record')} left out of the sample")
     if summary.bad:
-        say(f"{summary.bad:,} unreadable records were left out:")
+        say(f"left out as unreadable: {counted(summary.bad, 'record')}")
         for line, reason in summary.left_out[:_MOST_SHOWN]:
             say(f"  line {line}: {reason}")
         if summary.bad > _MOST_SHOWN:
             say(f"  and {summary.bad - _MOST_SHOWN:,} more; --json lists up to 100")
     if summary.retried:
-        say(f"{summary.retried:,} records that had errored were scored again")
+        say(f"scored again because they had errored: {counted(summary.retried, 'record')}")
     if summary.duplicates.count:
         examples = ", ".join(summary.duplicates.examples)
-        say(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
+        say(f"{counted(summary.duplicates.count, 'record')} with the id of an earlier one: {examples}")
     if summary.retries:
-        say(f"models were asked again {summary.retries:,} times")
+        say(f"models were asked again {counted(summary.retries, 'time')}")
     for message, count in sorted(summary.errors.items(), key=lambda item: -item[1])[:5]:
         say(f"  {count:,} × {message}")
 

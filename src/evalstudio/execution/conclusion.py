@@ -47,7 +47,7 @@ async def conclude(
     # Rounds are closed in the order they were queued in.
     details = detailed or evidence.needs_outputs or execution.until_decided is not None
     async for run, output in (
-        each_run(records, execution.id) if details else _without_outputs(records, execution)
+        each_run(records, execution.id, findings=False) if details else _without_outputs(records, execution)
     ):
         builder.add(run, output)
         groups.add(run)
@@ -139,7 +139,7 @@ async def find_baseline(
     shown += f" without {len(changed)} changed questions" if changed else ""
     baseline = Baseline(shown, agent_errors_fail)
     async for run in all_runs(records, Filters(execution_id=base.id)):
-        if Subject.of(run).key not in changed:
+        if Subject.key_of(run) not in changed:
             baseline.add(run)
     return baseline
 

@@ -88,7 +88,7 @@ class RepetitionKeeper:
             fails = self.agent_errors_fail
             progress = _Progress(await early_decisions(self.store, execution, agent_errors_fail=fails))
             self._progress[execution.id] = progress
-        async for run, output in each_run(self.store, execution.id, after=progress.last):
+        async for run, output in each_run(self.store, execution.id, after=progress.last, findings=False):
             progress.early.add(run, output)
             progress.last = run.id
         progress.early.close_round()

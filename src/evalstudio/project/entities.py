@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from ..base.constructed import constructed
 from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
 from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
@@ -251,12 +252,16 @@ class Subject(BaseModel):
     @classmethod
     def of(cls, run: Any) -> Subject:
         """The subject of a run or of a row with a run's columns; nothing is checked again."""
-        return cls.model_construct(**{name: getattr(run, name) for name in cls.model_fields})
+        return constructed(cls, {name: getattr(run, name) for name in cls.model_fields})
+
+    @staticmethod
+    def key_of(run: Any) -> tuple[str | None, ...]:
+        """What tells the subjects of runs apart; names may change from one execution to the next."""
+        return run.scenario_id or run.scenario_name, run.case_name, run.persona_id, run.connector_id
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """What tells subjects apart; names may change from one execution to the next."""
-        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
+        return Subject.key_of(self)
 
     @computed_field
     @property

@@ -327,7 +327,7 @@ class Records(Protocol):
         self, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]: ...
     async def runs_with_outputs(
-        self, execution_id: str, /, *, after: str = "", limit: int = 200
+        self, execution_id: str, /, *, after: str = "", limit: int = 200, findings: bool = True
     ) -> list[tuple[RunSummary, RunOutput | None]]: ...
     async def cancel(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None

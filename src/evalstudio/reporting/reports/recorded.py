@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from ...base.problems import InvalidInput
+from ...base.text import counted
 from ...project.entities import Counts
 from ...scoring.results_file import read_note
 from ...scoring.summary import DatasetSummary
@@ -55,7 +56,7 @@ def recorded_head(
     if (read_note(path) or {}).get("partial"):
         notes.append("Not all records: ended by its budget")
         standing = standing or "undecided"
-    notes += [f"{summary.bad:,} unreadable records were left out"] if summary.bad else []
+    notes += [f"left out as unreadable: {counted(summary.bad, 'record')}"] if summary.bad else []
     return ReportHead(
         title=path.name,
         noun="records",
