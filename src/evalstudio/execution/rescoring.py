@@ -18,7 +18,7 @@ from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry
-from ..evaluators.results import Finding, Turn
+from ..evaluators.results import UNSEEN_MODEL, Finding, Turn
 from ..llm.usage import counting_usage, model_usage
 from ..project.entities import Run, StoredScenario, derived_id
 from ..recordings.conversation import RecordedConversation
@@ -31,6 +31,10 @@ from .tracing import traced_rescoring
 from .workspace import Workspace
 
 _BROKE_OFF: tuple[Fault, ...] = ("agent", "simulator", "system")
+
+
+# What a finding says of the models that were asked for it then.
+_PAID = ("modelUsage", UNSEEN_MODEL)
 
 
 class NotRescorable(Exception):
@@ -83,7 +87,7 @@ async def rescored_run(
     output = dict(ending.output)
     if recording := (run.output or {}).get("recording"):
         output["recording"] = recording
-    ending = replace(ending, output=output, last_turn=None, **model_usage(usage))
+    ending = replace(ending, output=output, last_turn=None, **model_usage(usage, result.all_findings))
     judged = {turn.number: turn for turn in result.turns}
     turns = [judged.get(turn.number, turn) for turn in run.turns]
     return FinishedRun(_new_run(run, again, execution_id), turns, ending)
@@ -256,7 +260,7 @@ def _answered(turn: Turn, name: str) -> list[Finding]:
 
 
 def _reused(finding: Finding) -> Finding:
-    paid = {key: item for key, item in finding.metadata.items() if key != "modelUsage"}
+    paid = {key: item for key, item in finding.metadata.items() if key not in _PAID}
     return replace(finding, metadata=paid | {"reused": True}, pending=False)
 
 

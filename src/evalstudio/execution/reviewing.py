@@ -250,7 +250,7 @@ async def review_one(
         repetition=repetition,
         id=run_id,
     )
-    ending = replace(ending, output=output, last_turn=None, **model_usage(usage))
+    ending = replace(ending, output=output, last_turn=None, **model_usage(usage, result.all_findings))
     return FinishedRun(run, [*seeds, *result.turns], ending)
 
 

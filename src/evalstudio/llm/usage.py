@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..evaluators.results import UNSEEN_MODEL, Finding
 from ..messages import TokensUsage
 
 
@@ -91,8 +92,11 @@ def count_usage(role: str, tokens: TokensUsage, cost: float | None) -> None:
 _NAMES_OF_ROLES = {"simulator": ("persona",), "judge": ("evaluation", "embedding")}
 
 
-def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
-    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0."""
+def model_usage(usage: Mapping[str, RoleUsage], findings: Iterable[Finding]) -> dict[str, Any]:
+    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0.
+
+    A plugin's judge may ask a model of its own, as its findings say; then nothing is known of all judges.
+    """
     fields: dict[str, Any] = {}
     for role, names in _NAMES_OF_ROLES.items():
         used = [usage[name] for name in names if name in usage]
@@ -100,4 +104,6 @@ def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
         priced = all(not one.unpriced for one in used)
         fields[f"{role}_tokens"] = sum(one.tokens.total_tokens for one in used) if told else None
         fields[f"{role}_cost"] = sum(one.cost or 0.0 for one in used) if priced else None
+    if any(finding.metadata.get(UNSEEN_MODEL) for finding in findings):
+        fields |= {"judge_tokens": None, "judge_cost": None}
     return fields
