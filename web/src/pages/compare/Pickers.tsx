@@ -8,6 +8,7 @@ import { connectorsQuery, executionsQuery } from '../../api/queries';
 import { resultsFilesQuery } from '../../api/scoring';
 import { origin } from '../../parts/labels';
 import { ago } from '../../parts/numbers';
+import { resultsName } from '../../parts/resultsName';
 import type { CompareSearch } from '../../router';
 
 const route = getRouteApi('/compare');
@@ -69,7 +70,10 @@ function choices(
   ...chosen: (string | null)[]
 ): { group: string; items: Choice[] }[] {
   const listed = executions.map((one) => ({ value: one.id, label: nameOf(one) }));
-  const results = files.map((one) => ({ value: one.path, label: `${one.path} (${ago(one.writtenAt)})` }));
+  const results = files.map((one) => ({
+    value: one.path,
+    label: `${resultsName(one.path)} (${ago(one.writtenAt)})`,
+  }));
   const known = new Set([...listed, ...results].map((one) => one.value));
   const others = [...new Set(chosen)].filter(
     (one): one is string => Boolean(one) && !known.has(one as string),

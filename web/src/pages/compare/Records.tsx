@@ -8,6 +8,7 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { measure } from '../../parts/numbers';
 import { OutcomeBadge } from '../../parts/OutcomeBadge';
+import { resultsName } from '../../parts/resultsName';
 import type { Compared, Comparison } from './rows';
 
 export function Records({ comparison, row }: { comparison: Comparison; row: Compared }) {
@@ -25,7 +26,7 @@ function Side({ title, path, record }: { title: string; path: string; record: st
   if (file.error) return <ErrorState error={file.error} onRetry={() => void file.refetch()} />;
   if (!file.data) return <Loading rows={4} />;
   return (
-    <Block title={title} hint={path}>
+    <Block title={title} hint={resultsName(path)}>
       {file.data.records.length === 0 && (
         <Text size="sm" c="dimmed">
           It is not in this file.

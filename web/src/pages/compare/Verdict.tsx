@@ -8,6 +8,7 @@ import { PageLink } from '../../parts/links';
 import { chance, percent, plural } from '../../parts/numbers';
 import { RateRange } from '../../parts/PassShare';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { resultsName } from '../../parts/resultsName';
 import { Tip } from '../../parts/Tip';
 import { Wholeness } from '../../parts/Wholeness';
 import classes from './Compare.module.css';
@@ -95,7 +96,7 @@ function SideLink({ side }: { side: Schemas['ComparedSide'] }) {
   if (side.isResultsFile) {
     return (
       <PageLink to="/scoring/results" search={{ path: side.id }} inherit style={{ overflowWrap: 'anywhere' }}>
-        {side.id}
+        {resultsName(side.id)}
       </PageLink>
     );
   }

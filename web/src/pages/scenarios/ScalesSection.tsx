@@ -76,7 +76,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <Autocomplete
             label="Scale"
-            description="How scores are given: yes or no, steps, numbers or words of your own"
+            description="Or words of your own"
             flex="1 1 120px"
             data={SCALES}
             value={scale}
@@ -85,8 +85,8 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <NumberInput
             label="Weight"
-            description="How much it counts beside the others"
-            w={100}
+            description="Beside the others"
+            flex="1 1 90px"
             min={0}
             value={criterion.weight ?? 1}
             error={at(problems, 'weight')}

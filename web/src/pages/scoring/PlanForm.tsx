@@ -97,6 +97,7 @@ type ShareInputProps = {
 function ShareInput({ value, onChange, ...props }: ShareInputProps) {
   return (
     <NumberInput
+      clampBehavior="none"
       {...props}
       min={0}
       max={1}

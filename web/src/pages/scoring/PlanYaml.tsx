@@ -70,8 +70,8 @@ function Standing({ editing }: { editing: PlanEditing }) {
   if (checking) return <Loader size="xs" aria-label="Checking" />;
   if (!text || problems.length > 0) return null;
   return (
-    <Group gap={4} c="teal" wrap="nowrap">
-      <IconCircleCheck size={16} aria-hidden />
+    <Group gap={4} wrap="nowrap">
+      <IconCircleCheck size={16} color="var(--mantine-color-teal-6)" aria-hidden />
       <Text size="sm">Can be used</Text>
     </Group>
   );

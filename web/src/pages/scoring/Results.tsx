@@ -9,6 +9,7 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { LinkButton } from '../../parts/links';
 import { ago } from '../../parts/numbers';
+import { resultsName } from '../../parts/resultsName';
 import { CriteriaTable } from './CriteriaTable';
 import { RecordsTable } from './RecordsTable';
 
@@ -39,7 +40,10 @@ export function CompareWith({ path }: { path: string }) {
       <Select
         aria-label="Results to compare with"
         placeholder="Compare with"
-        data={others.map((one) => ({ value: one.path, label: `${one.path} (${ago(one.writtenAt)})` }))}
+        data={others.map((one) => ({
+          value: one.path,
+          label: `${resultsName(one.path)} (${ago(one.writtenAt)})`,
+        }))}
         value={base}
         onChange={setBase}
         searchable

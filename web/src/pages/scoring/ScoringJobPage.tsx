@@ -96,7 +96,7 @@ function About({ scoring }: { scoring: Scoring }) {
           texts={scoring.remarks}
         />
       )}
-      {scoring.bad > 0 && (
+      {scoring.bad > 0 && scoring.status !== 'failed' && (
         <Told
           title={`${plural(scoring.bad, 'record')} could not be read`}
           color="orange"

@@ -9,7 +9,7 @@ import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { LinkButton, PageLink } from '../../parts/links';
-import { compact, count } from '../../parts/numbers';
+import { compact, plural } from '../../parts/numbers';
 import { PageTitle } from '../../parts/PageTitle';
 import { RelativeTime } from '../../parts/RelativeTime';
 import { useSearchParam } from '../../parts/useSearchParam';
@@ -91,14 +91,16 @@ function entriesOf(scorings: Scoring[], files: File[]): Entry[] {
 
 function Rows({ entries }: { entries: Entry[] }) {
   return (
-    <Table.ScrollContainer minWidth={600} type="native" tabIndex={0} aria-label="Scorings">
+    <Table.ScrollContainer minWidth={320} type="native" tabIndex={0} aria-label="Scorings">
       <Table aria-label="Scorings">
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Dataset or results</Table.Th>
-            <Table.Th>Plan</Table.Th>
+            <Table.Th visibleFrom="sm">Plan</Table.Th>
             <Table.Th>Result</Table.Th>
-            <Table.Th ta="right">Size</Table.Th>
+            <Table.Th ta="right" visibleFrom="sm">
+              Size
+            </Table.Th>
             <Table.Th>When</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -125,7 +127,7 @@ function OfServer({ scoring }: { scoring: Scoring }) {
           {scoring.dataset}
         </PageLink>
       </Table.Td>
-      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+      <Table.Td visibleFrom="sm" style={{ overflowWrap: 'anywhere' }}>
         {scoring.planCopy ? 'written here' : scoring.plan}
       </Table.Td>
       <Table.Td>
@@ -140,7 +142,9 @@ function OfServer({ scoring }: { scoring: Scoring }) {
           />
         )}
       </Table.Td>
-      <Table.Td ta="right">{count(scoring.records)} records</Table.Td>
+      <Table.Td ta="right" visibleFrom="sm">
+        {plural(scoring.records, 'record')}
+      </Table.Td>
     </>
   );
 }
@@ -153,13 +157,15 @@ function OfFile({ file }: { file: File }) {
           {file.path}
         </PageLink>
       </Table.Td>
-      <Table.Td>–</Table.Td>
+      <Table.Td visibleFrom="sm">–</Table.Td>
       <Table.Td>
         <Text size="sm" c="dimmed">
           Results file
         </Text>
       </Table.Td>
-      <Table.Td ta="right">{compact(file.bytes)}B</Table.Td>
+      <Table.Td ta="right" visibleFrom="sm">
+        {compact(file.bytes)}B
+      </Table.Td>
     </>
   );
 }
