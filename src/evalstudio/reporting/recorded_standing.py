@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.text import counted
 from ..scoring.plan import ScoringPlan
 from ..scoring.summary import DatasetSummary
 from .requirements import RequirementResult, Standing, overall
@@ -26,7 +27,7 @@ def standing_of(
     if errored := summary.outcomes["error"]:
         advice = "see the errors, or say how many there may be: --require maxErrors=1%"
         decided = "" if summary.decided else " and no record passed or failed"
-        counts = f"{errored:,} of {summary.records:,} records errored{decided}"
+        counts = f"{errored:,} of {counted(summary.records, 'record')} errored{decided}"
         return "undecided", [f"Not decided: {counts}; {advice}"]
     has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
     if summary.decided or has_bar:
