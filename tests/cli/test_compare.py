@@ -181,7 +181,9 @@ class TestWholeOrNot:
         execute(typed, "--only", "s1")
         execute(typed, "--connector", "agent")
         assert "partial: only" in typed("execution", "list").out
-        assert "partial: only" in typed("execution", "show", _ids(typed)[1]).out
+        shown = typed("execution", "show", _ids(typed)[1]).out
+        assert "Not the whole eval: only; it is in no trend and no default baseline" in shown
+        assert "partial:" not in shown, "it is said once"
         items = typed("execution", "list", "--json").data["items"]
         assert [item.get("partial") for item in items] == [None, "only"]
         assert len(typed("execution", "list", "--whole", "--json").data["items"]) == 1

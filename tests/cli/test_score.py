@@ -136,7 +136,7 @@ def test_a_sample_says_how_much_it_left_out(
     assert 60 < shown["records"] < 140
     assert shown["records"] + shown["notSampled"] == 400
     assert (
-        f"{shown['notSampled']:,} records are not in the sample"
+        f"{shown['notSampled']:,} records were not in the sample"
         in score(folder, capsys, "--sample", share).out
     )
 
@@ -367,7 +367,7 @@ def test_an_empty_sample_is_not_decided(folder: Folder, capsys: pytest.CaptureFi
 def test_the_same_id_twice_is_told(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.dataset([*THREE, THREE[0]])
     said = score(folder, capsys)
-    assert '1 records have the id of an earlier one: "a" (line 4)' in said.out
+    assert '1 record with the id of an earlier one: "a" (line 4)' in said.out
 
 
 def test_coverage_is_never_rounded_up_to_all(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

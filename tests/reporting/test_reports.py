@@ -189,7 +189,7 @@ def test_a_comment_tells_what_regressed_first_and_stays_short() -> None:
     report = source([*runs, made(1, "fail", "b-dropped")], requirements=[missed])
     text = written("md", report)
     assert len(text) <= MOST_CHARACTERS
-    assert text.startswith("### ❌ nightly: 1 of 1 requirements missed")
+    assert text.startswith("### ❌ nightly: 1 of 1 requirement missed")
     assert text.index("**Regressed** (1)") < text.index("b-dropped") < text.index("**Failed** (3,000)")
     assert "and 2,980 more" in text
 

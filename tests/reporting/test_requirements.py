@@ -70,7 +70,7 @@ MANY = {f"s{number}": "p" for number in range(100)}
         ("passHatK>=0.5,k=2", runs(a="pp", b="pf"), "met", "pass^2 is 50% over 2 subjects"),
         ("passHatK>=0.9,k=2", runs(a="pp", b="pf"), "missed", "pass^2 is 50%"),
         ("passHatK>=0.9,k=3", runs(a="pp", b="pp"), "undecided", "no subject was scored 3 times"),
-        ("passHatK>=0.9,k=2", runs(a="pp", b="p"), "undecided", "1 subjects were scored fewer than 2 times"),
+        ("passHatK>=0.9,k=2", runs(a="pp", b="p"), "undecided", "1 subject was scored fewer than 2 times"),
         ("maxErrors<=1", runs(a="pe"), "met", "1 of 2 runs errored"),
         ("maxErrors<=0", runs(a="pe"), "missed", "1 of 2 runs errored"),
         ("maxErrors<=25%", runs(a="pppe"), "met", "1 of 4"),
@@ -306,3 +306,24 @@ def test_records_without_what_they_are_compared_with_are_undecided(tmp_path: Pat
     for path, plan in ((now, "a"), (other, "b")):
         note_of(path).write_text(json.dumps({"plan": plan}))
     assert "another plan" in recorded(f"noRegression={other}", "pp", now)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("passRate>=0.9", "pass rate at least 90%"),
+        (
+            "passRate>=0.995,scenario=Refund,confidence=0.95",
+            'pass rate at least 99.5%, of "Refund", at 95% confidence',
+        ),
+        ("passHatK>=0.5,k=3", "pass^3, all of 3 runs passed, for at least 50% of subjects"),
+        ("noRegression=main,minEffect=0.05", 'no regression against "main", drops below 5% do not count'),
+        ("maxErrors<=2%", "errors at most 2%"),
+        ("maxFlaky<=1,tag=smoke", 'flaky subjects at most 1, of scenarios tagged "smoke"'),
+        ("minCoverage>=0.95,criterion=tone", 'coverage of "tone" at least 95%'),
+        ("metric=latencyMs,percentile=95,max=2000", '95th percentile of "latencyMs" at most 2,000'),
+        ("criterion=tone,min=0.6,max=0.9", 'mean of "tone" at least 0.6 and at most 0.9'),
+    ],
+)
+def test_a_requirement_is_a_sentence_for_those_who_do_not_type_it(text: str, sentence: str) -> None:
+    assert read_requirement(text).sentence == sentence

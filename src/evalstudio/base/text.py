@@ -30,3 +30,7 @@ def percent(share: float) -> str:
 def counted(number: int, noun: str) -> str:
     """``1 tool call``, ``1,200 tool calls``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def were(number: int) -> str:
+    return "was" if number == 1 else "were"

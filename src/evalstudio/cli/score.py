@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import end_process_on_signals, interrupt_on_signals
-from ..base.text import counted, percent
+from ..base.text import counted, percent, were
 from .exit_codes import STOPPED, code_of
 from .options import (
     JsonOption,
@@ -269,15 +269,15 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
-        say(f"{counted(summary.unsampled, 'record')} left out of the sample")
+        say(f"{counted(summary.unsampled, 'record')} {were(summary.unsampled)} not in the sample")
     if summary.bad:
-        say(f"left out as unreadable: {counted(summary.bad, 'record')}")
+        say(f"{counted(summary.bad, 'unreadable record')} {were(summary.bad)} left out:")
         for line, reason in summary.left_out[:_MOST_SHOWN]:
             say(f"  line {line}: {reason}")
         if summary.bad > _MOST_SHOWN:
             say(f"  and {summary.bad - _MOST_SHOWN:,} more; --json lists up to 100")
     if summary.retried:
-        say(f"scored again because they had errored: {counted(summary.retried, 'record')}")
+        say(f"{counted(summary.retried, 'record')} that had errored {were(summary.retried)} scored again")
     if summary.duplicates.count:
         examples = ", ".join(summary.duplicates.examples)
         say(f"{counted(summary.duplicates.count, 'record')} with the id of an earlier one: {examples}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..base.text import counted
+from ..base.text import counted, were
 from ..evaluators.results import RunOutput
 from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement
@@ -18,10 +18,6 @@ from .paired import ALPHA
 from .requirements import RequirementResult
 
 SubjectKey = tuple[str, str | None, str | None, str]
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
 
 
 def _as_requested(subject: Subject) -> SubjectKey:
@@ -110,8 +106,8 @@ class EarlyDecisions:
         """How many runs were saved, and what could not be decided before all repetitions ran."""
         total = self.most * len(self._subjects)
         left = total - self.runs
-        enough = f"{self.runs:,} of {counted(total, 'run')} {_were(self.runs)} enough"
-        saved = f"{enough}; {left:,} {_were(left)} saved"
+        enough = f"{self.runs:,} of {counted(total, 'run')} {were(self.runs)} enough"
+        saved = f"{enough}; {left:,} {were(left)} saved"
         notes = [f"{self.rounds:,} of at most {counted(self.most, 'repetition')}: {saved}"]
         for requirement, rule in zip(self.requirements, self._rules, strict=True):
             if rule.decision is None and rule.open_because:

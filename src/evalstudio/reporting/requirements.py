@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from ..base.text import counted, percent
+from ..base.text import counted, percent, were
 from ..project.entities import Counts
 from ..project.requirements import Requirement, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
@@ -227,9 +227,8 @@ def _pass_hat_k(requirement: Requirement, counts: ScopedRuns, evidence: Evidence
         f"({_range(passes.interval, confidence)})"
     )
     if passes.left_out:
-        return _Judgement(
-            "undecided", f"{sentence}; {counted(passes.left_out, 'subject')} scored fewer than {k} times"
-        )
+        few = f"{counted(passes.left_out, 'subject')} {were(passes.left_out)} scored fewer than {k} times"
+        return _Judgement("undecided", f"{sentence}; {few}")
     return _unless_left(standing, sentence, counts, evidence)
 
 

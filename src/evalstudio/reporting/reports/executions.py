@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable
 from dataclasses import dataclass, field, replace
 
-from ...base.text import counted
+from ...base.text import counted, were
 from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject
 from ...storage.contract import Records
@@ -116,7 +116,7 @@ def notes_of(execution: Execution) -> list[str]:
     """Why the numbers do not cover all that was meant to run."""
     partial = getattr(execution, "partial", None)
     left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
-    notes = [f"{counted(left, 'run')} {'was' if left == 1 else 'were'} cancelled or not run"] if left else []
+    notes = [f"{counted(left, 'run')} {were(left)} cancelled or not run"] if left else []
     if partial:
         notes.append(f"Not the whole eval: {partial}; it is in no trend and no default baseline")
     return notes

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...base.problems import InvalidInput
-from ...base.text import counted
+from ...base.text import counted, were
 from ...project.entities import Counts
 from ...scoring.results_file import read_note
 from ...scoring.summary import DatasetSummary
@@ -56,7 +56,9 @@ def recorded_head(
     if (read_note(path) or {}).get("partial"):
         notes.append("Not all records: ended by its budget")
         standing = standing or "undecided"
-    notes += [f"left out as unreadable: {counted(summary.bad, 'record')}"] if summary.bad else []
+    notes += (
+        [f"{counted(summary.bad, 'unreadable record')} {were(summary.bad)} left out"] if summary.bad else []
+    )
     return ReportHead(
         title=path.name,
         noun="records",
