@@ -256,6 +256,10 @@ class TestConnectors:
         [
             (["--type", "htp"], 'no connector type is called "htp"; did you mean http'),
             (["--type", "http"], "baseUrl: a connector of type http needs the agent's address"),
+            (
+                ["--type", "http", "--base-url", "nope"],
+                'baseUrl: "nope" is no address; it needs a scheme and a host',
+            ),
             (["--type", "http", "--set", "pathh=x"], "config.pathh: unknown key; did you mean path"),
             (["--type", "http", "--set", "nonsense"], "--set takes key=value"),
             (["--type", "http", "--base-url", "https://u:pw@host"], "baseUrl: holds a literal secret"),

@@ -18,6 +18,7 @@ from evalstudio.project.secrets import (
     InvalidInput,
     SecretBox,
     check_address,
+    is_address,
     is_secret,
     masked,
     restored,
@@ -172,3 +173,22 @@ class TestAddresses:
     )
     def test_may_hold_references(self, address: str | None) -> None:
         check_address(address)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("http://a", True),
+            ("https://${HOST}:${PORT}/b", True),
+            ("${AGENT_URL}/chat", True),
+            ("http://[::1]:80", True),
+            ("nope", False),
+            ("localhost:8000", False),
+            ("127.0.0.1:8000/chat", False),
+            ("http://", False),
+            ("http:///path", False),
+            ("://a", False),
+            ("http://[bad", False),
+        ],
+    )
+    def test_have_a_scheme_and_a_host(self, text: str, expected: bool) -> None:
+        assert is_address(text) is expected

@@ -202,6 +202,17 @@ def check_address(address: str | None, path: FieldPath = ("baseUrl",)) -> None:
         raise InvalidInput(Problem("holds a literal secret", path, hint))
 
 
+def is_address(text: str) -> bool:
+    """Whether a text has a scheme and a host; one that begins with a reference may have them."""
+    if text.startswith("${"):
+        return True
+    try:
+        parts = urlsplit(text)
+        return "://" in text and bool(parts.scheme) and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
 def _resolved_texts(body: Mapping[str, Any]) -> dict[FieldPath, str]:
     """The texts of a definition in which references are looked up."""
     headers: Mapping[str, str] = body.get("headers") or {}

@@ -22,7 +22,7 @@ from ..messages import Message
 from ..plugins import PluginRegistry
 from .entities import Connector
 from .monitors import Monitor
-from .secrets import check_address, check_references, is_secret
+from .secrets import check_address, check_references, is_address, is_secret
 
 
 def check_scenario(
@@ -66,9 +66,13 @@ def check_connector(connector: Connector, registry: PluginRegistry) -> Connector
     else:
         with problems.collect("config"):
             definition.settings(connector.config)
-        if definition.needs_address and not (connector.base_url or "").strip():
+        address = (connector.base_url or "").strip()
+        if definition.needs_address and not address:
             message = f"a connector of type {connector.type} needs the agent's address"
             problems.append(Problem(message, ("baseUrl",)))
+        elif definition.needs_address and not is_address(address):
+            message = f'"{address[:100]}" is no address; it needs a scheme and a host'
+            problems.append(Problem(message, ("baseUrl",), "such as http://127.0.0.1:8000"))
     problems.check()
     assert definition is not None, "an unknown type is a problem"
     return definition
