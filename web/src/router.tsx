@@ -137,6 +137,8 @@ const routes = root.addChildren([
   page('/monitors/new', () => import('./pages/monitors/NewMonitorPage')),
   page('/monitors/$monitorId', () => import('./pages/monitors/MonitorPage')),
   page('/monitors/$monitorId/edit', () => import('./pages/monitors/EditMonitorPage')),
+  page('/production', () => import('./pages/production/ConversationsPage')),
+  page('/production/$conversationId', () => import('./pages/production/ConversationPage')),
   page('/scoring', () => import('./pages/scoring/ScoringPage')),
   page('/settings', () => import('./pages/settings/SettingsPage')),
 ]);

@@ -23,6 +23,8 @@ type ListingProps<T extends Named> = {
   words?: (item: T) => string;
   columns: string[];
   row: (item: T) => ReactNode;
+  /** Ways to other pages, beside that to a new one. */
+  ways?: ReactNode;
 };
 
 export function matches(search: string, text: string): boolean {
@@ -42,7 +44,15 @@ export function Listing<T extends Named>(props: ListingProps<T>) {
   );
   return (
     <>
-      <PageTitle title={title} actions={query.data?.length ? add : undefined} />
+      <PageTitle
+        title={title}
+        actions={
+          <>
+            {props.ways}
+            {query.data?.length ? add : null}
+          </>
+        }
+      />
       {query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data?.length === 0 && (
