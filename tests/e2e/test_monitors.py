@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 from tests.e2e.editing import add_evaluator, choose, field
 from tests.e2e.site import Site, in_own_loop
+from tests.support.intake import chat_span, request_of, tool_span
 
+from evalstudio.base.json_text import json_bytes
+from evalstudio.execution.intake import read_conversation, summary_of
 from evalstudio.execution.monitoring import on_conversation
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.messages import Message
 from evalstudio.project.alarms import Alarm
 from evalstudio.recordings.conversation import ConversationBuilder, RecordedConversation
+from evalstudio.recordings.spans import read_json
 from evalstudio.storage.alarms import raise_alarm
+from evalstudio.storage.production import ConversationLimits, NewSpan
 
 
 async def _converse(config: Path, monitor_id: str) -> None:
@@ -38,6 +44,31 @@ async def _converse(config: Path, monitor_id: str) -> None:
             run_ids=runs,
         )
         await workspace.store.database.write(lambda unit: raise_alarm(unit, alarm, to_deliver=False))
+
+
+async def _receive(config: Path) -> None:
+    """A conversation of production with a call of a tool, judged."""
+    said = chat_span(
+        7, 1, conversation="session-7", said=[("user", "Can I still book?")], answer="thank you, you can"
+    )
+    request = request_of(said, tool_span(7, 2, "call-1", conversation="session-7"), service="booking-service")
+    async with open_workspace(config) as workspace:
+        spans = [
+            NewSpan(
+                bytes.fromhex(one.trace_id + one.span_id),
+                bytes.fromhex(one.trace_id),
+                one.conversation_id,
+                zlib.compress(json_bytes(one.to_json())),
+                1_000,
+            )
+            for one in read_json(request, "traces")
+        ]
+        await workspace.store.add_spans(spans, ConversationLimits(100, 1_000_000))
+        (claimed,) = await workspace.store.claim_conversations("test", -60_000, 10, 60_000)
+        whole = await read_conversation(workspace, claimed.id, claimed.name)
+        await workspace.store.describe_conversation(claimed.id, claimed.revision, summary_of(whole))
+        await on_conversation(workspace, whole.conversation, whole.attributes, revision=claimed.revision)
+        await workspace.store.hand_over(claimed.id, claimed.revision)
 
 
 def test_a_monitor_is_made_and_its_alarm_leads_to_the_conversation(
@@ -86,3 +117,16 @@ def test_a_monitor_is_made_and_its_alarm_leads_to_the_conversation(
 
     page.goto("/monitors")
     expect(page.get_by_role("row").filter(has_text="Politeness")).to_contain_text("1")
+
+    in_own_loop(_receive(project))
+    page.get_by_role("link", name="Production conversations").click()
+    row = page.get_by_role("row").filter(has_text="session-7")
+    expect(row).to_contain_text("booking-service")
+    expect(row).to_contain_text("Politeness")
+    page.get_by_label("Search conversations").fill("no such words")
+    expect(page.get_by_text("No conversation matches.")).to_be_visible()
+    page.get_by_label("Search conversations").fill("booking-serv")
+    row.get_by_role("link", name="Can I still book?").click()
+    talk = page.get_by_role("region", name="Conversation", exact=True)
+    expect(talk.get_by_text("thank you, you can")).to_be_visible()
+    expect(talk.get_by_text("look", exact=True).first).to_be_visible()

@@ -7,7 +7,6 @@ Whoever assembles conversations hands each one over when it is complete, and aga
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from ..project.monitors import Monitor
 from ..recordings.conversation import RecordedConversation
 from ..reporting.monitoring import BandChange, MonitorTest
 from ..storage.contract import FinishedRun, NewRun, Snapshot, every_item
-from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep
+from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep, conversation_key
 from ..storage.rows import milliseconds_of
 from .reviewing import ReviewedScenario, review_one
 from .run_worker import system_error
@@ -79,7 +78,7 @@ async def on_conversation(
     concerned = [one for one in listed if one.covers(attributes) and one.samples(conversation.id)]
     if not concerned:
         return
-    key = hashlib.sha256(conversation.id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+    key = conversation_key(conversation.id)
     lock = _locks.setdefault(key, asyncio.Lock())
     failures: list[Exception] = []
     async with lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -76,7 +77,7 @@ class Span:
         """What the sender calls the conversation, if it says so."""
         values = (self.attributes.get(name) for name in CONVERSATION_IDS)
         named = (str(value) for value in values if isinstance(value, str | int) and value != "")
-        return next((clean_text(name) for name in named), None)
+        return next((_bounded(clean_text(name)) for name in named), None)
 
     @property
     def is_relevant(self) -> bool:
@@ -97,6 +98,13 @@ class Span:
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Span:
         return cls(**{name: value for name, value in stored.items() if name in _FIELDS})
+
+
+def _bounded(name: str) -> str:
+    """An id as it is, or its beginning and a hash of all of it."""
+    if len(name) <= LONGEST_ID:
+        return name
+    return f"{name[:LONGEST_ID]} {hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 _FIELDS = tuple(one.name for one in fields(Span))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from ..project.entities import iso
 from .contract import EVERYTHING, Filters, Page
 from .lists import contains, equal, in_period, one_row
+from .monitoring import reviews_of
 from .pages import paged
 from .rows import AnyRow, moment_of
 from .schema import conversations
@@ -36,17 +38,24 @@ def list_conversations(
     if filters.agent_id is not None:
         query = query.where(_table.agent == filters.agent_id)
     if filters.text:
-        text: Any = func.lower(_table.name)
-        query = query.where(contains(text, filters.text))
+        columns: list[Any] = [func.lower(one) for one in (_table.name, _table.title, _table.agent)]
+        query = query.where(or_(*(contains(one, filters.text) for one in columns)))
     if failed is not None:
         has_error: ColumnElement[bool] = _table.error.is_not(None)
         query = query.where(has_error if failed else ~has_error)
-    return paged(unit, query, _table.id, _summary, cursor, limit)
+    page = paged(unit, query, _table.id, _summary, cursor, limit)
+    return Page(_with_reviews(unit, page.items), page.cursor)
 
 
 def get_conversation(unit: Transaction, conversation_id: str) -> dict[str, Any]:
     query = select(*_SHOWN).where(_table.id == conversation_id)
-    return _summary(one_row(unit, query, "conversation", conversation_id))
+    (summary,) = _with_reviews(unit, [_summary(one_row(unit, query, "conversation", conversation_id))])
+    return summary
+
+
+def _with_reviews(unit: Transaction, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    reviews = reviews_of(unit, [item["id"] for item in items])
+    return [item | {"reviews": reviews[item["id"]]} for item in items]
 
 
 def _summary(row: AnyRow) -> dict[str, Any]:

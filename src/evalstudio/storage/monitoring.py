@@ -6,7 +6,8 @@ that whoever hands the same conversation over again, or at the same time elsewhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from .queue import execution_row
 from .recording import record
 from .rows import AnyRow, moment_of
 from .run_controls import DELETE_BATCH, take_out_runs
-from .schema import alarms, executions, monitor_budgets, monitor_tests, monitored
+from .schema import alarms, executions, monitor_budgets, monitor_tests, monitored, monitors
 from .transaction import Transaction, now_ms
 
 _MOST_RUNS = 50
@@ -62,6 +63,38 @@ class MonitorStep(NamedTuple):
 
 # Given the tests as they are kept, what one more conversation makes of them. It may be asked more than once.
 Advance = Callable[[Mapping[str, Any] | None], MonitorStep]
+
+
+class ConversationReview(NamedTuple):
+    """What a monitor made of a conversation, as lists show it."""
+
+    monitor_id: str
+    monitor_name: str
+    outcome: str
+    reason: str
+    revision: int
+    run_id: str | None
+
+
+def conversation_key(conversation_id: str) -> str:
+    """By what a monitor knows a conversation, whatever its id is like."""
+    return hashlib.sha256(conversation_id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def reviews_of(unit: Transaction, conversation_ids: Collection[str]) -> dict[str, list[ConversationReview]]:
+    """What the monitors made of these conversations."""
+    keys = {conversation_key(one): one for one in conversation_ids}
+    names: dict[str, str] = {
+        row.id: row.name for row in unit.connection.execute(select(monitors.c.id, monitors.c.name))
+    }
+    # Both parts of the key are given, so that nothing else is looked at.
+    query = select(monitored).where(monitored.c.monitor_id.in_(names), monitored.c.conversation_key.in_(keys))
+    reviews: dict[str, list[ConversationReview]] = {one: [] for one in conversation_ids}
+    for row in unit.connection.execute(query).all():
+        name = names[row.monitor_id]
+        review = ConversationReview(row.monitor_id, name, row.outcome, row.reason, row.revision, row.run_id)
+        reviews[keys[row.conversation_key]].append(review)
+    return reviews
 
 
 def reviewed_revision(unit: Transaction, monitor_id: str, conversation_key: str) -> int | None:

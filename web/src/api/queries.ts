@@ -1,6 +1,6 @@
 // What pages read and change. Reading: queryOptions for useQuery. Changing: plain functions for useMutation.
 // Keys begin with the noun, so that `invalidate(['scenarios'])` makes every list and detail of it fresh.
-import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { ApiError, client, dataOf, type Schemas, versionTag } from './client';
 import type { paths } from './schema';
 
@@ -242,6 +242,24 @@ export const alarmsQuery = (id: string) =>
     queryKey: ['monitors', id, 'alarms'],
     refetchInterval: MINUTE,
     queryFn: () => dataOf(client.GET('/api/monitors/{id}/alarms', { params: { path: { id } } })),
+  });
+export const conversationsQuery = (text: string) =>
+  infiniteQueryOptions({
+    queryKey: ['conversations', 'list', text],
+    refetchInterval: MINUTE,
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam: cursor }) =>
+      dataOf(
+        client.GET('/api/conversations', {
+          params: { query: { text: text || undefined, cursor, limit: 50 } },
+        }),
+      ),
+    getNextPageParam: (page) => page.cursor ?? undefined,
+  });
+export const conversationQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['conversations', id],
+    queryFn: () => dataOf(client.GET('/api/conversations/{id}', { params: { path: { id } } })),
   });
 export const acknowledgeAlarm = (id: string) =>
   dataOf(client.POST('/api/alarms/{id}/acknowledge', { params: { path: { id } } }));

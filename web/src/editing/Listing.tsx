@@ -52,6 +52,8 @@ interface ListingProps<T extends Named> {
   /** The least width that its columns need */
   narrowest?: number;
   row: (item: T) => ReactNode;
+  /** Ways to other pages, beside that to a new one */
+  ways?: ReactNode;
   /** Between the heading and the list */
   notice?: ReactNode;
   /** Below the list */
@@ -77,7 +79,15 @@ export function Listing<T extends Named>(props: ListingProps<T>) {
   const none = query.data?.length === 0 && !narrowed;
   return (
     <>
-      <PageTitle title={title} actions={query.data?.length ? add : undefined} />
+      <PageTitle
+        title={title}
+        actions={
+          <>
+            {props.ways}
+            {query.data?.length ? add : null}
+          </>
+        }
+      />
       {props.notice}
       {query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />}
       {none && (

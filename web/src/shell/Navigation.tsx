@@ -27,7 +27,7 @@ export const PLACES = [
   { to: '/personas', label: 'Personas', icon: IconUser, also: [] },
   { to: '/connectors', label: 'Connectors', icon: IconPlug, also: [] },
   { to: '/evaluators', label: 'Evaluators', icon: IconGauge, also: [] },
-  { to: '/monitors', label: 'Monitors', icon: IconHeartRateMonitor, also: [] },
+  { to: '/monitors', label: 'Monitors', icon: IconHeartRateMonitor, also: ['/production'] },
   { to: '/settings', label: 'Settings', icon: IconSettings, also: [] },
 ] as const;
 

@@ -29,6 +29,8 @@ const KINDS: Record<Hit['kind'], { group: string; path: string }> = {
   execution: { group: 'Executions', path: '/executions/' },
   run: { group: 'Runs', path: '/runs/' },
 };
+/** Pages that others lead to. */
+const BEYOND = [{ to: '/production', label: 'Production conversations' }] as const;
 const ACTIONS = [
   { to: '/scenarios/new', label: 'New scenario' },
   { to: '/evals/new', label: 'New eval' },
@@ -113,7 +115,7 @@ function useEntries(text: string, onClose: () => void): { entries: Entry[]; busy
       void navigate({ to: path });
     };
     const pages = [
-      ...PLACES.map((place) => ({ ...place, group: 'Pages' })),
+      ...[...PLACES, ...BEYOND].map((place) => ({ ...place, group: 'Pages' })),
       ...ACTIONS.map((action) => ({ ...action, group: 'Make' })),
     ].filter((one) => matches(text, one.label));
     const fixed = pages.map(({ to: path, label, group }) => ({ value: path, group, label, go: to(path) }));

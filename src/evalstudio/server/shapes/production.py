@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ...project.entities import Moment
 from ...storage.production import Status
 from .base import PageOf, Shape
+
+
+class ConversationReview(Shape):
+    """What a monitor made of a conversation."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    monitor_id: str
+    monitor_name: str
+    outcome: str = Field(description="pass, fail, error, unasserted, or not-judged")
+    reason: str
+    revision: int = Field(description="Of which revision; an earlier one is judged again")
+    run_id: str | None = Field(description="The conversation as it was judged")
 
 
 class ConversationSummary(Shape):
@@ -32,6 +45,7 @@ class ConversationSummary(Shape):
     title: str | None = Field(description="The beginning of the first message of the user")
     error: str | None = Field(description="Why the agent broke off, or why the telemetry is not whole")
     attributes: dict[str, Any]
+    reviews: list[ConversationReview] = Field(description="By each monitor that has judged it")
 
 
 class ConversationTurn(Shape):

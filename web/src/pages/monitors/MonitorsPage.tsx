@@ -1,10 +1,10 @@
 // All monitors: how each stands, and its rate of the last 30 days.
 import { Badge, Table, Text } from '@mantine/core';
-import { IconHeartRateMonitor } from '@tabler/icons-react';
+import { IconHeartRateMonitor, IconMessages } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { monitorSeriesQuery, monitorsQuery, type StoredMonitor } from '../../api/queries';
 import { Listing } from '../../editing/Listing';
-import { PageLink } from '../../parts/links';
+import { LinkButton, PageLink } from '../../parts/links';
 import { percent } from '../../parts/numbers';
 import { STANDINGS } from './standings';
 
@@ -21,6 +21,11 @@ export default function MonitorsPage() {
       words={(monitor) => monitor.description ?? ''}
       columns={['Name', 'Standing', 'Last 30 days', 'Open alarms', 'Description']}
       row={(monitor) => <Row monitor={monitor} />}
+      ways={
+        <LinkButton to="/production" variant="default" leftSection={<IconMessages size={16} aria-hidden />}>
+          Production conversations
+        </LinkButton>
+      }
     />
   );
 }
