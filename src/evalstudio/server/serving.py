@@ -109,8 +109,8 @@ async def serve(config_path: Path | None, options: ServerOptions, tell: Callable
             tell(f"{problem}\nNo runs are worked on until this is mended and the server started again.")
         if studio.receiver is not None and (problem := missing_extra()) is not None:
             tell(f"{problem}\nUntil then only OTLP in JSON is taken.")
-        tell(f"EvalStudio is at http://{_browsable(options.host)}:{options.port}  (Ctrl-C stops it)")
         with stop_on_signals(server.ask_to_stop):
+            tell(f"EvalStudio is at http://{_browsable(options.host)}:{options.port}  (Ctrl-C stops it)")
             try:
                 await server.serve()
             except asyncio.CancelledError:
