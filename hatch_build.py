@@ -1,25 +1,29 @@
-"""Builds the web UI into the wheel, so that an installed package serves it."""
+"""Builds the web UI into every wheel and source distribution, so that an installed package serves it."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_NO_PAGES = (
+    "The web UI could not be built, and without it the package would have no pages. It needs Node 20.19 or "
+    'newer with npm: install it, or run "make setup", which brings one along, and build again.'
+)
+
 
 class BuildHook(BuildHookInterface):
-    """Runs for a wheel only: an editable install serves what ``make web`` built."""
+    """An editable install serves what ``make web`` built; a source distribution carries the pages along."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return
         root = Path(self.root)
-        built = root / "src" / "evalstudio" / "server" / "web" / "index.html"
-        if version == "editable" or os.environ.get("EVALSTUDIO_NO_WEB") or built.exists():
+        pages = root / "src" / "evalstudio" / "server" / "web" / "index.html"
+        if pages.exists() and (root / "PKG-INFO").exists():
             return
-        if not (root / "web" / "package.json").exists() or shutil.which("npm") is None:
-            self.app.display_warning("The web UI is left out: it needs Node and npm to be built.")
-            return
-        subprocess.run([str(root / "scripts" / "web")], check=True, cwd=root)
+        built = subprocess.run([str(root / "scripts" / "web")], cwd=root).returncode == 0
+        if not built or not pages.exists():
+            self.app.abort(_NO_PAGES)

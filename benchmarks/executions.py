@@ -18,11 +18,11 @@ import aiohttp
 
 from evalstudio.cli.project import run_async
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 from .conversations import agent
 from .measuring import ROUNDS, BenchmarkLine

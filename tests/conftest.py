@@ -35,4 +35,4 @@ def storage(request: pytest.FixtureRequest) -> Callable[[], dict[str, Any]]:
     if request.param == "sqlite":
         return lambda: {"type": "sqlite"}
     server: PostgresServer = request.getfixturevalue("postgres")
-    return lambda: {"type": "postgres", "connectionString": server.new_database()}
+    return lambda: {"type": "postgres", "connectionString": server.new_project_database()}

@@ -9,6 +9,8 @@ export default defineConfig({
     alias: { '@rjsf/validator-ajv8': '/src/forms/validator.ts' },
   },
   build: {
+    // Older targets have light-dark() rewritten into variables that only a color-scheme in the same sheet sets.
+    cssTarget: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
     outDir: '../src/evalstudio/server/web',
     emptyOutDir: true,
     target: 'es2022',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evalstudio.base.extras import EXTRAS, needs_extra
+from evalstudio.base.extras import needs_extra
+from evalstudio.llm.opening import NATIVE_PROVIDERS
 
 REPOSITORY = Path(__file__).parents[2]
 # The command line in a program in which some packages cannot be imported.
@@ -21,7 +23,10 @@ WITHOUT = (
 
 def test_every_extra_is_one_of_the_package() -> None:
     package = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    assert set(EXTRAS) <= set(package["project"]["optional-dependencies"])
+    sources = "".join(path.read_text() for path in (REPOSITORY / "src").rglob("*.py"))
+    named = {*re.findall(r'needs_extra\(\s*"(\w+)"', sources), *NATIVE_PROVIDERS}
+    assert len(named) > 5
+    assert named <= set(package["project"]["optional-dependencies"])
 
 
 def test_a_mistake_of_our_own_is_not_taken_for_a_missing_package() -> None:

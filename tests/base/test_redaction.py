@@ -142,6 +142,10 @@ def test_three_secrets_that_overlap_one_after_the_other_are_one() -> None:
     assert redact("klmn abcdefghij") == "*** ***"
 
 
+def test_a_secret_that_begins_one_character_after_another_is_taken_out_whole() -> None:
+    assert Redaction.of(["abcd", "bcdefgh"])("<abcdefgh>") == "<***>"
+
+
 def test_a_secret_inside_another_does_not_shorten_it() -> None:
     redact = Redaction.of(["first-one", "an-inner-secret", "inner"])
     assert redact("first-one an-inner-secret, an-inner-secret") == "*** ***, ***"

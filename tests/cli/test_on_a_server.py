@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -60,6 +61,18 @@ def test_an_eval_is_run_there_and_looked_at_from_here(there: Typed) -> None:
     assert "Greets" not in out
     out = there("run", "show", "last-failed").out
     assert "the agent broke" in out or "zzz" in out
+
+
+def test_the_server_repeats_only_what_is_open(there: Typed) -> None:
+    repeated = ("eval", "run", "--only", "greets", "--only", "misses", "--repeat", "4", "--until", "decided")
+    out = there(*repeated, code=1).out
+    assert "4 of at most 4 repetitions: 5 of 8 runs were enough; 3 were saved" in out
+    data = told_code(there, 0, *repeated[:4], *repeated[6:], "--require", "passRate>=0.1")
+    assert data["execution"]["status"] == "completed"
+    assert data["execution"]["untilDecided"] == 4
+    total = data["execution"]["counts"]["total"]
+    assert 1 <= total <= 4
+    assert any(f"{total} of 4 runs were enough; {4 - total} w" in note for note in data["notes"])
 
 
 def test_requirements_and_budgets_go_along_and_the_server_says_what_became_of_them(
@@ -127,6 +140,62 @@ def test_the_project_and_its_agents_are_seen(there: Typed) -> None:
     assert "test-agent" in {one["type"] for one in told(there, "connector", "types")}
     out = there("export").out
     assert "name: Greets" in out
+
+
+def test_recorded_conversations_are_reviewed_there_and_scored_again(there: Typed, tmp_path: Path) -> None:
+    lines = [
+        {"id": f"{task}{trial}", "taskId": task, "messages": chat("A table", answer)}
+        for task, answers in {"a": ("zzz", "zzz"), "b": ("zzz", "Sorry.")}.items()
+        for trial, answer in enumerate(answers)
+    ]
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    by = ("review", "chats.jsonl", "--scenario", "misses")
+    out = there(*by, "--require", "passRate>=0.9", "--label", "of=today", code=1).out
+    assert "4 runs: 3 passed, 1 failed" in out
+    assert "missed: passRate>=0.9" in out
+    assert "recorded conversations" in out
+    execution = told(there, "execution", "list")["items"][0]
+    assert (execution["source"], execution["trigger"], execution["labels"]["of"]) == (
+        "recorded",
+        "cli",
+        "today",
+    )
+    runs = told(there, "run", "list", "--execution", execution["id"])["items"]
+    assert {(run["caseName"], run["repetition"]) for run in runs} == {("a", 1), ("a", 2), ("b", 1), ("b", 2)}
+    output = told(there, "run", "show", runs[0]["id"])["output"]
+    assert output["recording"]["origin"].startswith("chats.jsonl, line ")
+
+    # What was sent before is known, and what cannot be read is named here.
+    with (tmp_path / "chats.jsonl").open("a") as file:
+        file.write("\n{broken")
+    again = there(*by, "--resume", execution["id"], code=1)
+    assert "4 conversations had been reviewed before" in again.out
+    assert "chats.jsonl:5: is not valid JSON" in again.err
+    assert told(there, "execution", "list")["items"][0]["partial"] == "unreadable"
+
+    (tmp_path / "plan.yaml").write_text("evaluators: [{type: regex, config: {pattern: Sorry}}]\n")
+    assert "3 failed" in there("review", "chats.jsonl", "--plan", "plan.yaml", "--skip-bad", code=1).out
+    out = there("rescore", execution["id"], "--evaluators", "plan.yaml", code=1).out
+    assert "4 runs: 1 passed, 3 failed" in out
+    assert "regressed" in out
+    run = told(there, "run", "list", "--execution", execution["id"], "--outcome", "fail")["items"][0]
+    assert "0 passed, 1 failed" in there("rescore", run["id"], code=1).out
+
+
+def test_what_cannot_be_reviewed_there_is_said(there: Typed, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{broken")
+    err = there("review", "bad.jsonl", "--scenario", "Greets", code=2).err
+    assert "not one of 1 conversations could be reviewed" in err
+    assert "no scenario" in there("review", "bad.jsonl", "--scenario", "Gone", code=2).err
+    assert "the server's own" in there("rescore", "last", "--concurrency", "2", code=2).err
+    assert "nowhere" in there("rescore", "nowhere", code=2).err
+    (tmp_path / "good.jsonl").write_text(json.dumps({"messages": chat("hello", "hi")}))
+    err = there("review", "good.jsonl", "--eval", "all", code=2).err
+    assert "no scenario fits it" in err
+
+
+def chat(question: str, answer: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
 
 
 def test_runs_and_executions_are_cleared_away(there: Typed) -> None:

@@ -205,13 +205,24 @@ class TestUntilDecided:
         done = run(folder, "eval", "run", "--repeat", "3", "--until", "decided")
         assert done.code == 1
         assert "4 of 6 runs were enough; 2 were saved" in done.out
+        failed = run(folder, "eval", "run", "--repeat", "3", "--until", "decided", "--last-failed", "--json")
+        assert failed.data["execution"]["counts"]["total"] == 1
+        assert failed.data["execution"]["partial"] == "last-failed"
 
-    @pytest.mark.parametrize("option", [("--until", "monday"), ("--until", "decided", "--last-failed")])
-    def test_what_it_does_not_go_with_is_said(
-        self, run: Run, tmp_path: Path, option: tuple[str, ...]
-    ) -> None:
-        done = run(project(tmp_path, GOOD), "eval", "run", *option)
+    def test_another_end_is_refused(self, run: Run, tmp_path: Path) -> None:
+        done = run(project(tmp_path, GOOD), "eval", "run", "--until", "monday")
         assert (done.code, "--until" in done.err) == (2, True)
+
+    def test_a_budget_ends_it_between_repetitions(self, run: Run, tmp_path: Path) -> None:
+        folder = project(tmp_path, GOOD)
+        (folder / "agent.py").write_text(SPENDING)
+        option = ("--repeat", "20", "--until", "decided", "--concurrency", "1", "--max-tokens", "300")
+        done = run(folder, "eval", "run", *option, "--json")
+        assert done.data["execution"]["status"] == "completed"
+        assert "budget" in done.data["execution"]["partial"]
+        assert "unfinished" not in done.data["execution"]["partial"]
+        assert done.data["execution"]["counts"]["passed"] in (3, 4)
+        assert any(note.startswith("Ended by its budget: ") for note in done.data["notes"])
 
     def test_a_later_look_comes_to_the_same_and_names_what_no_rule_decides(
         self, run: Run, tmp_path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
+from tests.e2e.editing import add_evaluator, choose, field
 from tests.e2e.site import Site, in_own_loop
 
 from evalstudio.execution.monitoring import on_conversation
@@ -45,12 +46,30 @@ def test_a_monitor_is_made_and_its_alarm_leads_to_the_conversation(
     page.goto("/monitors")
     expect(page.get_by_role("heading", name="No monitors yet")).to_be_visible()
     page.get_by_role("link", name="New monitor").click()
-    page.get_by_label("Name").fill("Politeness")
-    page.get_by_label("Evaluators").fill('[{"type": "regex", "config": {"pattern": "thank you"}}]')
-    page.get_by_label("Band", exact=True).fill('{"expected": 0.95}')
+    field(page, "Name").fill("Politeness")
+    page.get_by_role("button", name="Add condition").click()
+    field(page, "Attribute of condition 1").fill("user.tier")
+    choose(page, "Test of condition 1", "is one of")
+    values = page.get_by_role("combobox", name="Value of condition 1").or_(
+        page.get_by_role("textbox", name="Value of condition 1")
+    )
+    values.fill("3")
+    values.press("Enter")
+    choose(page, "Test of condition 1", "is not there")
+    field(add_evaluator(page, "Regex Match"), "Pattern").fill("thank you")
+    field(page, "Expected pass rate").fill("2")
+    field(page, "Webhook").fill("https://127.0.0.1:9/hook")
+    field(page, "Quiet hours").fill("12")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text("band.expected")
+    field(page, "Expected pass rate").fill("0.95")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Politeness")).to_be_visible()
     expect(page.get_by_text("No conversations yet")).to_be_visible()
+    made = site.named("monitors", "Politeness")
+    assert [(one["attribute"], one["exists"]) for one in made["filter"]] == [("user.tier", False)]
+    assert (made["band"]["expected"], made["alarm"]["quietHours"]) == (0.95, 12)
+    assert made["alarm"]["webhook"]["url"] == "https://127.0.0.1:9/hook"
 
     in_own_loop(_converse(project, site.named("monitors", "Politeness")["id"]))
     page.reload()

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import Execution, Run, StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 
 def project(folder: Path, agent: str, *evaluators: Any, repetitions: int = 1, **connector: Any) -> Path:

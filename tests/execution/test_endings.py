@@ -13,11 +13,11 @@ from tests.support.model_server import ModelServer, refusal
 from tests.support.projects import make_project
 
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Run, StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 Storage = Callable[[], dict[str, Any]]
 

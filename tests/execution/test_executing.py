@@ -12,12 +12,12 @@ from tests.support.projects import calls, make_project, scripted
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import Processor, all_runs, work_off
+from evalstudio.execution.processor import Processor, work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workers import has_died, new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import Execution, RunSummary, StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 Storage = Callable[[], dict[str, Any]]
 

@@ -12,12 +12,12 @@ from tests.support.agent_server import AgentServer, Answer, sse
 
 from evalstudio.cli.output import plain
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import work_off
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.rescoring import rescore
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Run, StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 Storage = Callable[[], dict[str, Any]]
 BUSY = Answer(status=429, headers={"Retry-After": "0"}, json={})

@@ -183,14 +183,14 @@ async def test_a_plan_judges_with_gates_and_its_thresholds_are_required(
         "criteria: [{name: booked, scale: binary}]\nthresholds: {booked: 0.5}\n"
         "evaluators: [{type: regex, name: booked, config: {pattern: Booked}}]\n"
     )
-    request = request_by_plan(workspace, plan)
+    request = request_by_plan(workspace.registry, plan)
     assert [one.text for one in request.requirements] == ["criterion=booked,min>=0.5"]
     late = {"messages": [ASKED, SORRY, ASKED, BOOKED], "id": "late"}
     done = await reviewed(workspace, late, request=request)
     assert done.execution.counts.passed == 1
     plan.write_text("failUnder: 0.5\nevaluators: [{type: regex, config: {pattern: x}}]\n")
     with pytest.raises(InvalidInput, match="failUnder"):
-        request_by_plan(workspace, plan)
+        request_by_plan(workspace.registry, plan)
 
 
 async def rescored(workspace: Workspace, original: Execution, measure: Measure) -> Execution:

@@ -9,10 +9,9 @@ from pathlib import Path
 from tests.support.projects import calls
 
 from evalstudio.base.outages import riding_out
-from evalstudio.execution.processor import all_runs
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Run
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 
 @dataclass

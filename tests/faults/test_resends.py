@@ -11,9 +11,9 @@ from tests.execution.test_executing import start
 from tests.support.agent_server import AgentServer, Answer, Recorded, says
 from tests.support.projects import make_project, scripted
 
-from evalstudio.execution.processor import all_runs, work_off
+from evalstudio.execution.processor import work_off
 from evalstudio.execution.workspace import open_workspace
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 RUNS = 30
 

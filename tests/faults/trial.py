@@ -17,11 +17,10 @@ from typing import Any
 from tests.support.projects import make_project, scripted
 
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import all_runs
 from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import RunSummary, StoredEval
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 COMMAND = [sys.executable, "-m", "evalstudio"]
 WORKER = [*COMMAND, "worker", "--until-done", "--concurrency"]

@@ -31,16 +31,21 @@ def test_importing_loads_no_provider() -> None:
     assert loaded_after(f"from evalstudio.llm import *\nllm = Llm({settings})\nllm.usage") == set()
 
 
-@pytest.mark.parametrize(
-    ("provider", "module"), [("openai", "openai"), ("anthropic", "anthropic"), ("google", "google.genai")]
-)
+OPENING = """
+from evalstudio.llm import LlmSettings
+from evalstudio.llm.opening import open_connection
+open_connection(LlmSettings.model_validate({{"provider": {0!r}, "apiKey": "k"}}), {0!r})
+"""
+
+
+def test_openais_protocol_needs_no_library_of_a_provider() -> None:
+    assert loaded_after(OPENING.format("openai")) == {"aiohttp"}
+
+
+@pytest.mark.parametrize(("provider", "module"), [("anthropic", "anthropic"), ("google", "google.genai")])
 def test_only_the_provider_in_use_is_loaded(provider: str, module: str) -> None:
-    code = (
-        "from evalstudio.llm import LlmSettings\nfrom evalstudio.llm.connections import Connection\n"
-        f"Connection(LlmSettings.model_validate({{'provider': {provider!r}, 'apiKey': 'k'}}), {provider!r})"
-    )
-    loaded = loaded_after(code) & {"openai", "anthropic", "google.genai", "numpy", "wordllama", "torch"}
-    assert loaded - {"numpy"} == {module}
+    loaded = loaded_after(OPENING.format(provider)) - {"numpy", "pydantic_ai", "httpx2", "aiohttp"}
+    assert loaded == {module}
 
 
 def test_local_embeddings_need_no_provider_and_no_torch() -> None:

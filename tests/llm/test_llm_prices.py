@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalstudio.llm.usage import cost_of
+from evalstudio.llm.prices import cost_of
 from evalstudio.messages import TokensUsage
 
 USED = TokensUsage(input_tokens=1_000_000, output_tokens=100_000)
@@ -36,3 +36,39 @@ def test_cached_tokens_cost_less() -> None:
     assert cost_of("openai", "gpt-4o", USED, cached_tokens=1_000_000) == pytest.approx(2.25)
     assert cost_of("openai", "gpt-4o", USED, cached_tokens=9_000_000) == pytest.approx(2.25)
     assert cost_of("openai", "gpt-4", USED, cached_tokens=1_000_000) == cost_of("openai", "gpt-4", USED)
+
+
+NAMES = [
+    "gpt-5.2-20251211",
+    "GPT-4o",
+    "gpt-4o-audio-preview",
+    "gemini-2.5-pro",
+    "o3",
+    "claude-opus-4-6",
+    "mine",
+]
+COUNTS = [(1_000, 100, 0), (200_000, 10, 50_000), (200_001, 10, 50_000), (5_000_000, 0, 5_000_000), (0, 7, 0)]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
+def test_costs_are_those_of_the_package_the_table_was_made_from(provider: str) -> None:
+    """Where this fails after an update of genai-prices: scripts/prices writes the table anew."""
+    from genai_prices import Usage, calc_price
+    from genai_prices.data import providers
+
+    ids = next([model.id for model in one.models] for one in providers if one.id == provider)
+    priced = 0
+    for name in (*ids, *NAMES):
+        for given, written, cached in COUNTS:
+            usage = TokensUsage(input_tokens=given, output_tokens=written)
+            cost = cost_of(provider, name, usage, cached)
+            tokens = Usage(input_tokens=given, output_tokens=written, cache_read_tokens=cached)
+            try:
+                theirs = float(calc_price(tokens, name, provider_id=provider).total_price)
+            except LookupError:
+                assert cost is None, name
+                continue
+            # What is not paid by the token costs nothing there, and is unknown here.
+            assert (cost or 0.0) == pytest.approx(theirs), name
+            priced += cost is not None
+    assert priced > 100

@@ -13,10 +13,9 @@ import pytest
 from tests.pytest_plugin.conftest import RunTests
 from tests.support.projects import make_project, scripted
 
-from evalstudio.execution.processor import all_runs
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Execution, Run
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 
 SCENARIO = (
     'SCENARIO = {"name": "refund", "script": ["hi", "{{wish}}"], "evaluators": '

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.support.intake import any_value, chat_span, request_of
 
-from evalstudio.recordings.otlp import conversations_of
 from evalstudio.recordings.reading import Unreadable, read_conversations
+from evalstudio.recordings.span_groups import conversations_of
 from evalstudio.recordings.spans import BadPayload, read_json
 
 

@@ -155,3 +155,15 @@ def test_a_list_with_an_item_on_every_line_is_a_list(tmp_path: Path) -> None:
     items = (json.dumps({"id": name, **CHAT}) for name in "abc")
     path = written(tmp_path, "[" + ",\n".join(items) + "]")
     assert ids(read_conversations(path)) == ["a", "b", "c"]
+
+
+def test_conversations_on_one_line_are_told_apart(tmp_path: Path) -> None:
+    one = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    (tmp_path / "x").write_text(json.dumps([one, one, one]))
+    assert [
+        item.id for item in read_conversations(tmp_path / "x") if isinstance(item, RecordedConversation)
+    ] == [
+        f"{tmp_path}/x:1",
+        f"{tmp_path}/x:1:2",
+        f"{tmp_path}/x:1:3",
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,19 +151,3 @@ def test_a_thousand_of_each_are_read(tmp_path: Path, write: Callable[[Turns], di
         read_conversations(tmp_path / "x", fields={"id": "messages[0].content"} if write is inspect else None)
     )
     assert [said(one)[0][0] for one in read] == [f"q{number}" for number in range(1000)]
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("as_list", [True, False])
-def test_memory_does_not_grow_with_the_file(tmp_path: Path, as_list: bool) -> None:
-    line = json.dumps(openai([("q" * 1000, {}, "a" * 1000)]))
-    with (tmp_path / "x").open("w") as file:
-        file.write("[" if as_list else "")
-        for number in range(200_000):
-            file.write((("," if number else "") if as_list else "") + line + "\n")
-        file.write("]" if as_list else "")
-    tracemalloc.start()
-    read = read_conversations(tmp_path / "x")
-    assert sum(isinstance(one, RecordedConversation) for one in read) == 200_000
-    assert tracemalloc.get_traced_memory()[1] < 50_000_000
-    tracemalloc.stop()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from evalstudio.base.json_text import json_bytes
 from evalstudio.messages import Message, TokensUsage, tool_calls_of
+from evalstudio.recordings import archives
 from evalstudio.recordings.conversation import RecordedConversation
 from evalstudio.recordings.formats import recognise
-from evalstudio.recordings.reading import read_conversations
+from evalstudio.recordings.own_export import written
+from evalstudio.recordings.reading import conversations_in, read_conversations
 
 SAMPLES = Path(__file__).parent / "samples"
 ONCE = TokensUsage(input_tokens=50, output_tokens=5, total_tokens=55)
@@ -114,3 +122,31 @@ def test_formats_are_recognised_by_what_is_in_them() -> None:
     recognised = {name: recognise(document) for name, document in documents.items()}
     assert {name: one and one.name for name, one in recognised.items()} == {name: name for name in documents}
     assert recognise({"text": "x"}) is None
+
+
+def test_an_archive_that_needs_a_missing_package_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    # From 3.14 on Python's own library reads it.
+    monkeypatch.setattr(archives, "sys", SimpleNamespace(version_info=(3, 11)))
+    problems = list(read_conversations(SAMPLES / "inspect.eval"))
+    assert len(problems) == 2
+    assert all('pip install "evalstudio[inspect]"' in str(one) for one in problems)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.iterdir() if path.suffix[1:2] in "je"))
+def test_what_is_sent_to_a_server_is_read_as_the_same_conversation(name: str) -> None:
+    for conversation in read(name):
+        conversation.expected_calls, conversation.tags = [{"name": "track"}], [*conversation.tags]
+        document = json.loads(json_bytes(written(conversation)))
+        (again,) = conversations_in([document], "request")
+        assert isinstance(again, RecordedConversation)
+        # Fields of a message that are null are not sent.
+        assert written(again) == written(conversation)
+        assert replace(again, turns=conversation.turns, seeds=conversation.seeds) == conversation
+
+
+def test_a_conversation_without_a_turn_is_sent_with_its_error() -> None:
+    lost = RecordedConversation("x", [], tags=[], error="broke off", started=datetime(2026, 1, 1, tzinfo=UTC))
+    assert list(conversations_in([written(lost)], "request")) == [replace(lost, origin="request, line 1")]

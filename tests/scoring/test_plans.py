@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.base.schemas import compile_schema, problems
+from evalstudio.llm.settings import LlmSettings
 from evalstudio.project.changes import read_files
-from evalstudio.scoring.plan import load_plan
+from evalstudio.scoring.job import set_up
+from evalstudio.scoring.plan import ScoringJob, load_plan
 
 
 @pytest.fixture
@@ -261,3 +264,13 @@ def test_schemas_are_plain_json(capsys: pytest.CaptureFixture[str], kind: str) -
 def test_an_unknown_schema_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     said = command(capsys, "schema", "nope")
     assert (said.code, "choose one of" in said.err) == (2, True)
+
+
+def test_a_plan_without_models_asks_those_of_the_project(tmp_path: Path) -> None:
+    judge = {"type": "llm-judge", "successCriteria": "It helps."}
+    (tmp_path / "plan.json").write_text(json.dumps({"evaluators": [judge]}))
+    job = ScoringJob(tmp_path / "data.jsonl", tmp_path / "plan.json")
+    with pytest.raises(InvalidInput, match="asks a language model"):
+        set_up(job)
+    settings = LlmSettings.model_validate({"provider": "ours", "models": {"evaluation": "small"}})
+    assert set_up(replace(job, llm_settings=settings)).plan.llm_settings == settings

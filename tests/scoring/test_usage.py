@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.model_server import ModelServer, threaded_server
-from tests.support.scoring_files import LENGTH_PLAN, Folder, command, rows
+from tests.support.scoring_files import LENGTH_PLAN, Folder, Said, command, rows
 
 SCORE = {"reasoning": "fine", "score": 5}
 OWN_MODEL = """
@@ -140,3 +140,52 @@ def test_what_is_scored_again_is_counted_once(folder: Folder, capsys: pytest.Cap
     lines = [result["usage"] for result in folder.results()]
     assert len(lines) == judge["runs"] == 3
     assert judge["tokens"] == sum(line["judgeTokens"] for line in lines)
+
+
+class TestABudget:
+    """Judging ends when its budget is used up: cleanly, marked as partial, and resumable."""
+
+    def score(self, folder: Folder, capsys: pytest.CaptureFixture[str], *more: str) -> Said:
+        arguments = (folder.path / "records.jsonl", "-c", folder.path / "plan.json", "-o", folder.output)
+        return command(capsys, "score", *arguments, *more)
+
+    @pytest.mark.parametrize(
+        "limit", [("--max-tokens", "1"), ("--max-cost", "0.000001"), ("--max-time", "0.001")]
+    )
+    def test_ends_it_and_a_resume_goes_on(
+        self, folder: Folder, capsys: pytest.CaptureFixture[str], limit: tuple[str, str]
+    ) -> None:
+        folder.dataset(rows(40))
+        with threaded_server(SCORE) as server:
+            folder.plan(judged(server, "openai", "gpt-4o-mini") | {"concurrency": 1})
+            ended = self.score(folder, capsys, *limit, "--require", "maxErrors=0", "--json")
+            first = len(folder.results())
+            assert ended.code == 3, ended.err
+            assert 0 < first < 40
+            shown = json.loads(ended.out)
+            assert (shown["partial"], shown["records"]) == ("budget", first)
+            assert shown["notes"][0].startswith("Ended by its budget: ")
+            assert "run the same command with --resume" in ended.err
+            report = command(capsys, "report", folder.output, "-f", "md")
+            assert "Not all records: ended by its budget" in report.out
+            rest = self.score(folder, capsys, "--resume", "--json")
+            assert len(server.requests) == 40, "nothing is judged twice"
+        assert rest.code == 0, rest.err
+        assert (json.loads(rest.out)["partial"], json.loads(rest.out)["records"]) == (None, 40)
+        assert "ended by its budget" not in command(capsys, "report", folder.output, "-f", "md").out
+
+    def test_counts_what_judges_use_now_not_what_agents_used_then(
+        self, folder: Folder, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        used = {"input_tokens": 900, "output_tokens": 100, "total_tokens": 1000}
+        folder.dataset([{**row, "tokensUsage": used} for row in rows(20)])
+        folder.plan(LENGTH_PLAN)
+        done = self.score(folder, capsys, "--max-tokens", "500", "--json")
+        assert (done.code, json.loads(done.out)["partial"]) == (0, None)
+
+    def test_says_what_it_cannot_see(self, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+        (folder.path / "own.py").write_text(OWN_MODEL)
+        folder.dataset(rows(3))
+        folder.plan({"plugins": ["./own.py"], "evaluators": [{"type": "own-judge"}]})
+        done = self.score(folder, capsys, "--max-cost", "1")
+        assert "The budget does not cover all cost: unknown for judge" in done.out

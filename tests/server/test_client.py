@@ -35,6 +35,10 @@ class TestFromAsyncCode:
             run = await client.run(runs[0].id)
             assert run.messages[-1].text == "echo: hi"
             assert [one.id for one in await client.executions(evalId=wanted.id)] == [execution.id]
+            repeated = await client.start(wanted.id, until_decided=True, repetitions=4)
+            assert (repeated.counts.total, repeated.until_decided, repeated.partial) == (1, 4, "unfinished")
+            done = await client.wait(repeated.id, timeout=30)
+            assert (done.counts.passed, done.status, done.partial) == (4, "completed", None)
             assert (await client.status())["name"] == "test"
 
     async def test_reads_lists_of_any_length(self, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,7 @@ from tests.support.postgres import PostgresServer
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage import schema
 from evalstudio.storage.errors import SchemaMismatch
-from evalstudio.storage.migrations import HEAD, upgrade
-from evalstudio.storage.migrations import _script as script  # pyright: ignore[reportPrivateUsage]
+from evalstudio.storage.migrations import HEAD, create_sqlite, revisions, upgrade
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, status
 from evalstudio.storage.postgres import PostgresDatabase
 from evalstudio.storage.sqlite import connect
@@ -61,8 +61,48 @@ async def test_the_migrations_make_exactly_the_tables_that_are_declared(store: S
     assert await store.database.read(differences) == []
 
 
-def test_the_version_the_program_knows_is_the_newest_migration() -> None:
-    assert script().get_heads() == [HEAD]
+def test_a_new_sqlite_file_is_what_all_the_migrations_make(tmp_path: Path) -> None:
+    for name, make in (("migrated", upgrade), ("new", create_sqlite)):
+        engine = connect(tmp_path / name)
+        with engine.begin() as connection:
+            make(connection)
+        engine.dispose()
+    assert shape_of(tmp_path / "new") == shape_of(tmp_path / "migrated")
+
+
+def shape_of(path: Path) -> dict[str, object]:
+    """Tables with columns, keys and references, and indexes with their conditions, however they were made."""
+    with closing(sqlite3.connect(path)) as connection:
+        named = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        version = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        kinds = connection.execute("SELECT name, wr, strict FROM pragma_table_list").fetchall()
+        shape: dict[str, object] = {"version": version, "kinds of tables": sorted(kinds)}
+        for kind, name, table, sql in named:
+            if kind == "table":
+                columns = connection.execute(f"PRAGMA table_info({name})").fetchall()
+                keys = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+                # A column that a migration added stands last.
+                shape[name] = (sorted(column[1:] for column in columns), sorted(key[2:] for key in keys))
+            else:
+                parts = connection.execute(f"PRAGMA index_xinfo({name})").fetchall()
+                condition = " ".join((sql or "").partition(" WHERE ")[2].split())
+                shape[f"{table}: {kind} {name}"] = ([part[2:] for part in parts], condition)
+    return shape
+
+
+def test_the_migrations_are_a_chain_whose_end_is_the_version_the_program_knows() -> None:
+    before = None
+    for revision, name in revisions().items():
+        module = import_module(f"evalstudio.storage.migrations.versions.{name}")
+        assert (module.revision, module.down_revision) == (revision, before)
+        before = revision
+    assert before == HEAD
+
+
+def test_migrations_use_our_own_operations() -> None:
+    folder = Path(schema.__file__).parent / "migrations"
+    assert [str(file) for file in folder.rglob("*.py") if "import alembic" in file.read_text()] == []
+    assert [str(file) for file in folder.rglob("*.py") if "from alembic" in file.read_text()] == []
 
 
 async def test_a_database_is_made_when_there_is_none(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,20 @@ def chat_span(
     }
 
 
+def tool_span(trace: int, span: int, call_id: str, *, conversation: str) -> dict[str, Any]:
+    """A span of a tool that was called once, as JSON has it."""
+    tool: dict[str, Any] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "look",
+        "gen_ai.tool.call.id": call_id,
+        "gen_ai.tool.call.arguments": "{}",
+        "gen_ai.tool.call.result": "seen",
+    }
+    one = chat_span(trace, span, conversation=conversation, **tool)
+    said = ("gen_ai.input.messages", "gen_ai.output.messages")
+    return one | {"attributes": [pair for pair in one["attributes"] if pair["key"] not in said]}
+
+
 def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text}]}
 
@@ -126,3 +142,43 @@ def _span(one: dict[str, Any]) -> SpanMessage:
         elif kind == "intValue":
             value.int_value = int(item)
     return span
+
+
+def send(url: str, spans: Sequence[dict[str, Any]]) -> int:
+    """Send a batch; the status of the answer, or 0 where there was none."""
+    request = urllib.request.Request(f"{url}/v1/traces", json.dumps(request_of(*spans)).encode(), JSON)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+def found(url: str, path: str) -> Any:
+    with urllib.request.urlopen(url + path, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def every_item(url: str, path: str) -> list[Any]:
+    """All items of a list of the API."""
+    items: list[Any] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = found(url, f"{path}{'&' if '?' in path else '?'}limit=500{cursor}")
+        items += page["items"]
+        cursor = f"&cursor={page['cursor']}" if page["cursor"] is not None else None
+    return items
+
+
+def judged_conversations(url: str, seconds: float = 60) -> list[Any]:
+    """All conversations, once the last revision of each was handed over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        items = every_item(url, "/api/conversations")
+        waiting = [one for one in items if not one["judged"] or one["status"] != "complete"]
+        if items and not waiting:
+            return items
+        assert time.monotonic() < deadline, f"{len(waiting)} of {len(items)} wait, such as {waiting[:1]}"
+        time.sleep(0.1)

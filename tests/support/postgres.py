@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -11,11 +12,15 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any
+
+from evalstudio.project.config import StorageSettings
+from evalstudio.storage.opening import migrate
 
 _PASSWORD = "a-password-only-the-tests-know"
 
@@ -69,6 +74,7 @@ class PostgresServer:
         self._bin = _binaries()
         self._as = _other_user()
         self._process: subprocess.Popen[Any] | None = None
+        self._with_schema: str | None = None
 
     def _run(self, *command: str, **more: Any) -> None:
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._as, **more)
@@ -143,11 +149,21 @@ class PostgresServer:
         command = [str(self._bin / "psql"), *where, "-q", "-c", statement]
         self._run(*command, env={**os.environ, "PGPASSWORD": _PASSWORD})
 
-    def new_database(self) -> str:
-        """A fresh empty database; its connection string."""
+    def new_database(self, like: str = "template1") -> str:
+        """A fresh empty database, or a copy of another; its connection string."""
         name = f"t{uuid.uuid4().hex}"
-        self.psql(f"CREATE DATABASE {name}")
+        self.psql(f"CREATE DATABASE {name} TEMPLATE {like}")
         return self.dsn(name)
+
+    def new_project_database(self) -> str:
+        """A database with the schema. Making it takes longer than most tests, so it is made once."""
+        if self._with_schema is None:
+            dsn = self.new_database()
+            settings = StorageSettings(type="postgres", connection_string=dsn)
+            with ThreadPoolExecutor(1) as beside_any_loop:
+                beside_any_loop.submit(asyncio.run, migrate(settings, Path())).result()
+            self._with_schema = dsn.rpartition("/")[2]
+        return self.new_database(self._with_schema)
 
     def clear(self, dsn: str, tables: Iterable[str]) -> None:
         """Empty tables, in an order in which nothing refers to what is gone."""

@@ -18,20 +18,25 @@ import pytest
 from opentelemetry import trace
 from tests.support.agent_server import AgentServer, Answer, Recorded, says
 from tests.support.command_line import evalstudio
+from tests.support.intake import chat_span, request_of
 from tests.support.model_server import ModelServer
 from tests.support.otlp_receiver import OtlpReceiver, SentSpan
 
 from evalstudio import run_scenario
 from evalstudio.base.problems import InvalidInput
+from evalstudio.conversation.definitions import Scenario
 from evalstudio.execution.definitions import apply_files
-from evalstudio.execution.processor import Processor, all_runs, work_off
+from evalstudio.execution.processor import Processor, work_off
 from evalstudio.execution.request import request_for, start_execution
+from evalstudio.execution.rescores import begin_rescore, rescore_execution, rescore_request
 from evalstudio.execution.rescoring import rescore
+from evalstudio.execution.reviews import ReviewRequest, begin_review, review_conversations
 from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import Execution, Run, StoredEval
+from evalstudio.recordings.reading import read_conversations
 from evalstudio.server.policy import policy_for
 from evalstudio.server.serving import open_studio
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, all_runs
 from evalstudio.telemetry.opening import TelemetrySource
 from evalstudio.telemetry.trace_context import execution_ids
 
@@ -232,6 +237,45 @@ async def test_rescoring_tells_its_results_of_the_spans_of_then(
     assert judged.parent_id == f"{execution_ids(execution.id).span_id:016x}"
     assert {event.span_id for event in receiver.events} == {AGENT_SPAN}
     assert "evalstudio.runs" not in receiver.metrics
+
+
+async def test_a_review_tells_its_results_of_the_spans_that_were_recorded(
+    tmp_path: Path, receiver: OtlpReceiver
+) -> None:
+    config = project(tmp_path, "http://127.0.0.1:9", CHECKS, telemetry=sending_to(receiver))
+    history = [("user", "Money back"), ("assistant", "A refund."), ("user", "Thanks")]
+    spans = [
+        chat_span(7, 1, said=history[:1], answer="A refund."),
+        chat_span(8, 2, said=history, answer="Bye."),
+    ]
+    (tmp_path / "spans.jsonl").write_text(json.dumps(request_of(*spans)))
+    scenario = Scenario.model_validate({"name": "refund", "evaluators": CHECKS["evaluators"]})
+    async with open_workspace(config) as workspace:
+        request = ReviewRequest([scenario])
+        begun = await begin_review(workspace, request)
+        read = read_conversations(tmp_path / "spans.jsonl")
+        await review_conversations(workspace, request, begun, read)
+    reviewed = tree_and_subjects(receiver)
+    receiver.requests.clear()
+    async with open_workspace(config) as workspace:
+        same = await rescore_request(workspace, begun.id)
+        again = await begin_rescore(workspace, same)
+        await rescore_execution(workspace, same, again)
+    rescored = tree_and_subjects(receiver)
+    agent_spans = [(f"{7:032x}", f"{1:016x}"), (f"{8:032x}", f"{2:016x}")]
+    for (children, about), run_name in ((reviewed, "run refund"), (rescored, "rescore refund")):
+        assert (children[""], children["execution"]) == (["execution"], [run_name])
+        assert children[run_name] == ["turn 1", "turn 2"]
+        assert "evaluate promises" in children["turn 1"]
+        assert about == agent_spans
+    spans_of_rescoring = {span.trace_id for span in receiver.spans}
+    assert spans_of_rescoring == {f"{execution_ids(again.id).trace_id:032x}"}
+
+
+def tree_and_subjects(receiver: OtlpReceiver) -> tuple[dict[str, list[str]], list[tuple[str, str]]]:
+    """The tree of spans that arrived, and the spans that the results are about."""
+    about = [(event.trace_id, event.span_id) for event in receiver.events]
+    return tree(receiver.spans), list(dict.fromkeys(about))
 
 
 @pytest.mark.parametrize("asked", ["SPAN_ONLY", "EVENT_ONLY"])

@@ -113,6 +113,17 @@ function whole(value: unknown): number | undefined {
   return value !== undefined && Number.isInteger(number) && number >= 0 ? number : undefined;
 }
 
+/** An opened results file, and which of its records are listed. */
+const results = createRoute({
+  getParentRoute: () => root,
+  path: '/scoring/results',
+  component: lazyRouteComponent(loaded(() => import('./pages/scoring/ResultsPage'))),
+  validateSearch: (search: Record<string, unknown>): { path: string; outcome?: string } => ({
+    path: String(search.path ?? ''),
+    outcome: typeof search.outcome === 'string' ? search.outcome : undefined,
+  }),
+});
+
 const newScenario = createRoute({
   getParentRoute: () => root,
   path: '/scenarios/new',
@@ -149,6 +160,9 @@ const routes = root.addChildren([
   page('/monitors/$monitorId', () => import('./pages/monitors/MonitorPage')),
   page('/monitors/$monitorId/edit', () => import('./pages/monitors/EditMonitorPage')),
   page('/scoring', () => import('./pages/scoring/ScoringPage')),
+  page('/scoring/new', () => import('./pages/scoring/NewScoringPage')),
+  page('/scoring/jobs/$scoringId', () => import('./pages/scoring/ScoringJobPage')),
+  results,
   page('/settings', () => import('./pages/settings/SettingsPage')),
 ]);
 

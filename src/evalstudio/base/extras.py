@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-EXTRAS = ("anthropic", "embeddings", "google", "otel", "parquet", "postgres", "ray")
-# What other model providers speak is OpenAI's protocol, which is part of the package itself.
-_OTHERWISE = "pydantic-ai-slim[openai]"
-
 
 @contextmanager
 def needs_extra(name: str, purpose: str, error: Callable[[str], Exception]) -> Generator[None]:
@@ -20,5 +16,4 @@ def needs_extra(name: str, purpose: str, error: Callable[[str], Exception]) -> G
             raise
         package = missing.name or str(missing)
         message = f"{purpose} needs a package that is not installed ({package}). Install it with: "
-        wanted = f"evalstudio[{name}]" if name in EXTRAS else _OTHERWISE
-        raise error(f'{message}pip install "{wanted}"') from None
+        raise error(f'{message}pip install "evalstudio[{name}]"') from None

@@ -18,7 +18,11 @@ _NO_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "
 
 def read_mapping(path: Path) -> Located:
     """A file that holds one object with named settings."""
-    documents = read_file(path)
+    return mapping_of(read_file(path), path)
+
+
+def mapping_of(documents: list[Located], path: str | Path) -> Located:
+    """The one document, if it is an object with named settings."""
     if len(documents) > 1:
         raise InvalidInput.at(documents[1].at(), "expected one document, found another")
     data: object = documents[0].data if documents else None

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import TypeVar
 
 log = logging.getLogger("evalstudio")
@@ -50,24 +51,34 @@ class OutagePolicy:
         self._what = what
         self.usual_seconds = usual_seconds
         self._told = False
+        self._trouble = ("", float("-inf"))
+
+    def trouble(self, seconds: float) -> str | None:
+        """What went wrong last, where that was within so many seconds and has not been made good since."""
+        message, moment = self._trouble
+        return message if monotonic() - moment <= seconds else None
 
     async def persist(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
         """Try until it works. ``attempt`` is told whether an earlier try may have been committed."""
         clock = asyncio.get_running_loop().time
         allowed = _allowed.get()
         seconds = self.usual_seconds if allowed is None else allowed
-        began, pause, again = clock(), _FIRST_PAUSE, False
+        began, pause, again, failed = clock(), _FIRST_PAUSE, False, False
         while True:
             try:
                 result = await attempt(again)
             except Unavailable as error:
-                waited = clock() - began
+                waited, failed = clock() - began, True
+                if waited >= min(seconds, _TELL_AFTER_SECONDS):
+                    self._trouble = (str(error), monotonic())
                 if waited >= seconds:
                     raise
                 again = again or error.may_have_happened
                 self._tell(error, waited, seconds)
             else:
-                self._tell_end()
+                # One that had nothing to write succeeds on a full disk too, and says nothing of the others.
+                if failed:
+                    self._tell_end()
                 return result
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -78,6 +89,7 @@ class OutagePolicy:
             log.warning("%s Waiting up to %.0f s for it.", error, seconds)
 
     def _tell_end(self) -> None:
+        self._trouble = ("", float("-inf"))
         if self._told:
             self._told = False
             log.warning("The %s answers again.", self._what)

@@ -25,3 +25,8 @@ def percent(share: float) -> str:
     if 0 < value < 1:
         return f"{math.ceil(value * 10) / 10:.1f}%"
     return f"{value:.0f}%"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 tool call``, ``1,200 tool calls``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -85,7 +85,7 @@ def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
     from ..base.problems import InvalidInput
     from ..cassettes import CassetteError
-    from ..client.asynchronous import ServerError
+    from ..client.answers import ServerError
     from ..llm.settings import ModelError
     from ..plugins import PluginError
     from ..storage.errors import InvalidCursor, StorageError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..base.text import percent
+from ..base.text import counted, percent
 from .exit_codes import code_of
 from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_table, say
@@ -187,7 +187,7 @@ def _overall_text(result: ComparisonResult) -> str:
     interval = f"95% interval {_points(overall.low)} to {_points(overall.high)}"
     text = f"pass rate: {percent(overall.base)} → {percent(overall.candidate)}, "
     text += f"{_points(overall.difference)} points ({interval}), p = {overall.p:.3g} over "
-    text += "1 subject" if overall.subjects == 1 else f"{overall.subjects:,} subjects"
+    text += counted(overall.subjects, "subject")
     if overall.detectable is None:
         return f"{text}; so few subjects could not show any difference"
     return f"{text}; would show a difference of {overall.detectable * 100:.0f} points or more"

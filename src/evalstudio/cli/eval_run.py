@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import stop_on_signals
-from .eval_start import Part, request_here, start
+from ..base.text import counted
+from .eval_start import Part, start
 from .exit_codes import STOPPED, UNDECIDED, code_of
 from .options import (
     AgentErrorsOption,
@@ -113,8 +114,9 @@ def eval_run(
         labels={key: value for key, _, value in (one.partition("=") for one in label or ())},
         requirements=tuple(read_requirements(require or ())),
         budget=read_budget(max_cost, max_tokens, max_time),
+        until_decided=until is not None,
     )
-    _check_together(models, part, until, server, concurrency)
+    _check_together(models, until, server, concurrency)
     selection = Selection(
         tuple(name or ()), every, tuple(tag or ()), files, tuple(touched) if touched else None
     )
@@ -122,13 +124,13 @@ def eval_run(
         from .watch import watch_files
 
         raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
-    running = EvalRunning(part, selection, until is not None, fails, concurrency, as_json, targets)
+    running = EvalRunning(part, selection, fails, concurrency, as_json, targets)
     if code := run_async(running.run(config, server, models)):
         raise typer.Exit(code)
 
 
 def _check_together(
-    models: ModelOptions, part: Part, until: str | None, server: str | None, concurrency: int | None
+    models: ModelOptions, until: str | None, server: str | None, concurrency: int | None
 ) -> None:
     """Refuse options that do not go together."""
     from ..base.problems import InvalidInput
@@ -137,8 +139,6 @@ def _check_together(
         raise InvalidInput("--record and --replay exclude each other")
     if until not in (None, "decided"):
         raise InvalidInput(f'--until is "decided", not "{until}"')
-    if until and (server is not None or part.last_failed):
-        raise InvalidInput("--until decided is for a local project, and not for --last-failed")
     if server is not None and (models.record or models.replay or models.cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
 
@@ -149,7 +149,6 @@ class EvalRunning:
 
     part: Part
     selection: Selection
-    until_decided: bool
     agent_errors_fail: bool
     concurrency: int | None
     as_json: bool
@@ -186,14 +185,13 @@ class EvalRunning:
 
     async def _done(self, project: Project, stop: asyncio.Event, part: Part) -> Execution | None:
         """The execution when it is over, or nothing if it was stopped before it began."""
-        work = partial(follow, project, stop=stop, concurrency=self.concurrency, quiet=self.as_json)
-        if self.until_decided and isinstance(project, LocalProject):
-            from ..execution.until_decided import run_until_decided
-
-            request, fails = await request_here(project, part), self.agent_errors_fail
-            return await run_until_decided(project.workspace, request, work, stop, agent_errors_fail=fails)
         execution = await start(project, part, stop)
-        return None if execution is None else await work(execution)
+        if execution is None:
+            return None
+        fails = self.agent_errors_fail
+        return await follow(
+            project, execution, stop, self.concurrency, quiet=self.as_json, agent_errors_fail=fails
+        )
 
 
 async def conclude_and_print(
@@ -218,7 +216,10 @@ async def conclude_and_print(
     missed = cassette.misses if cassette is not None else []
     if missed:
         # A judge that missed may have been outvoted by a later turn; the recording is stale all the same.
-        warn(f"The recording has no answer to {len(missed)} requests; record it anew. The first: {missed[0]}")
+        warn(
+            f"The recording has no answer to {counted(len(missed), 'request')}; record it anew. "
+            f"The first: {missed[0]}"
+        )
     if stopped and execution.status not in ("completed", "cancelled"):
         _tell_stopped(project, execution)
         return STOPPED
@@ -241,8 +242,7 @@ async def _concluded(
 
 
 async def _print(records: Records, execution: Execution, done: ExecutionConclusion, *, as_json: bool) -> None:
-    from ..execution.processor import all_runs
-    from ..storage.contract import Filters
+    from ..storage.contract import Filters, all_runs
     from .run_display import print_requirements, print_runs, print_summary
 
     runs = [run async for run in all_runs(records, Filters(execution_id=execution.id))]
@@ -270,14 +270,20 @@ def _tell_stopped(project: Project, execution: Execution) -> None:
         advice = "they stay queued. Go on with: evalstudio worker --until-done"
     else:
         advice = f"the server goes on. To stop it: evalstudio execution cancel {execution.id} --server …"
-    warn(f"Stopped with {left} runs left; {advice}")
+    warn(f"Stopped with {counted(left, 'run')} left; {advice}")
 
 
 _LOOK_SECONDS = 0.3
 
 
 async def follow(
-    project: Project, execution: Execution, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
+    project: Project,
+    execution: Execution,
+    stop: asyncio.Event,
+    concurrency: int | None,
+    *,
+    quiet: bool,
+    agent_errors_fail: bool = False,
 ) -> Execution:
     """Work on it here, or watch the server do so, until it is over or somebody wants to stop."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -295,21 +301,31 @@ async def follow(
             words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
             words += f", {counts.unasserted} unasserted" if counts.unasserted else ""
             words += " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=counts.finished, description=words)
+            bar.update(task, completed=counts.finished, total=counts.total, description=words)
 
         if isinstance(project, LocalProject):
             return await work_off(
-                project.workspace, execution, stop=stop, concurrency=concurrency, follow=show
+                project.workspace,
+                execution,
+                stop=stop,
+                concurrency=concurrency,
+                agent_errors_fail=agent_errors_fail,
+                follow=show,
             )
-        return await _watch(project.records, execution.id, stop, show)
+        return await watch_there(project.records, execution.id, stop, show)
 
 
-async def _watch(records: Records, execution_id: str, stop: asyncio.Event, show: Follow) -> Execution:
+async def watch_there(
+    records: Records, execution_id: str, stop: asyncio.Event, show: Follow | None = None
+) -> Execution:
+    """Watch a server until an execution is over, or somebody wants to stop."""
     from ..base.concurrency import set_within
 
     while True:
         now = await records.execution(execution_id)
-        show(now)
-        if stop.is_set() or now.status in ("completed", "cancelled"):
+        if show is not None:
+            show(now)
+        is_over = now.status in ("completed", "cancelled") and not now.is_unfinished
+        if stop.is_set() or is_over:
             return now
         await set_within(stop, _LOOK_SECONDS)

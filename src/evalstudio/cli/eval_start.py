@@ -36,6 +36,7 @@ class Part:
     labels: dict[str, str]
     requirements: tuple[Requirement, ...] = ()
     budget: Budget | None = None
+    until_decided: bool = False
 
 
 async def start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
@@ -62,10 +63,10 @@ async def start(project: Project, part: Part, stop: asyncio.Event) -> Execution 
 async def _prepared_here(project: LocalProject, part: Part) -> Callable[[], Awaitable[Execution]]:
     from ..execution.request import start_execution
 
-    return partial(start_execution, project.workspace, await request_here(project, part))
+    return partial(start_execution, project.workspace, await _request_here(project, part))
 
 
-async def request_here(project: LocalProject, part: Part) -> ExecutionRequest:
+async def _request_here(project: LocalProject, part: Part) -> ExecutionRequest:
     from ..execution.request import only_failed, request_for
 
     workspace = project.workspace
@@ -81,6 +82,7 @@ async def request_here(project: LocalProject, part: Part) -> ExecutionRequest:
         labels=dict(part.labels),
         requirements=[*request.requirements, *part.requirements],
         budget=part.budget or request.budget,
+        until_decided=part.until_decided,
     )
 
 
@@ -108,6 +110,7 @@ async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Aw
         lastFailed=part.last_failed,
         requirements=[plain(one) for one in part.requirements],
         budget=plain(part.budget) if part.budget else None,
+        until_decided=part.until_decided,
         trigger="cli",
         # An answer that was lost on the way is asked for again without starting anything twice.
         key=uuid4().hex,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.text import counted
 from .options import JsonOption, YesOption
 from .output import print_result
 from .project import Project, confirm, on_project
@@ -91,7 +92,7 @@ async def show_execution(project: Project, target: ExecutionArgument, as_json: J
 async def cancel_execution(project: Project, target: ExecutionArgument, as_json: JsonOption = False) -> None:
     """Cancel the runs of an execution that are waiting or running."""
     count = await project.records.cancel(execution_id=await execution_id(project.records, target))
-    print_result(as_json, {"cancelled": count}, f"{count} runs cancelled.")
+    print_result(as_json, {"cancelled": count}, f"{counted(count, 'run')} cancelled.")
 
 
 @app.command("delete")
@@ -101,6 +102,6 @@ async def delete_execution(
 ) -> None:
     """Delete an execution with all its runs."""
     execution = await project.records.execution(await execution_id(project.records, target))
-    confirm(f"Delete execution {execution.id} with {execution.counts.total} runs?", yes=yes)
+    confirm(f"Delete execution {execution.id} with {counted(execution.counts.total, 'run')}?", yes=yes)
     count = await project.records.delete_execution(execution.id)
-    print_result(as_json, {"deleted": count}, f"Deleted, with {count} runs.")
+    print_result(as_json, {"deleted": count}, f"Deleted, with {counted(count, 'run')}.")

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ..base.signals import stop_on_signals
 from .exit_codes import STOPPED
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption
-from .output import say, warn
-from .project import LocalProject, local_project_at, run_async
+from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption, ServerOption
+from .output import fail, plain, say, warn
+from .project import LocalProject, Project, RemoteProject, open_registry, project_at, run_async
 
 if TYPE_CHECKING:
-    from ..execution.rescoring import Measure
+    from ..client import AsyncClient
     from ..project.entities import Execution
+    from ..project.requirements import Requirement
 
 
 def rescore(
@@ -40,6 +42,7 @@ def rescore(
     report: ReportOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
+    server: ServerOption = None,
 ) -> None:
     """Score stored conversations again, and show what changed. Exit codes are those of eval run.
 
@@ -52,28 +55,27 @@ def rescore(
     labels = {key: value for key, _, value in (one.partition("=") for one in label or ())}
     targets = [*report_targets(report or (), as_json=as_json), *in_github()]
 
+    if server is not None and concurrency is not None:
+        raise fail("--concurrency is the server's own with --server")
+    wish = _Wish(evaluators, scenario, ask_again, labels, requirements, concurrency)
+
     async def work() -> int:
-        from ..execution.rescores import begin_rescore, rescore_execution, rescore_request
         from .eval_run import conclude_and_print
         from .runs import execution_id
 
         stop = asyncio.Event()
         with stop_on_signals(stop.set):
-            async with local_project_at(config) as project:
-                workspace = project.workspace
-                named = await execution_id(workspace.store, target) if target == "last" else target
-                measure = await _measure(project, evaluators, scenario, ask_again=ask_again)
-                request = await rescore_request(workspace, named, measure)
-                request = replace(request, labels=labels, requirements=[*request.requirements, *requirements])
-                execution = await begin_rescore(workspace, request)
-                done = await rescore_execution(
-                    workspace, request, execution, concurrency=concurrency, stop=stop
-                )
+            async with project_at(config, server) as project:
+                named = await execution_id(project.records, target) if target == "last" else target
+                if isinstance(project, RemoteProject):
+                    original, done = await _rescore_there(project, named, wish, stop)
+                else:
+                    original, done = await _rescore_here(cast(LocalProject, project), named, wish, stop)
                 code = await conclude_and_print(project, done, as_json=as_json, reports=targets)
                 if not as_json:
-                    await _print_flips(project, request.original, done)
+                    await _print_flips(project, original, done)
                 if done.is_unfinished:
-                    warn("Stopped; what was scored until then is kept, marked as unfinished.")
+                    warn(_stopped(server))
                     return STOPPED
                 return code
 
@@ -81,21 +83,87 @@ def rescore(
         raise typer.Exit(code)
 
 
-async def _measure(
-    project: LocalProject, evaluators: Path | None, scenario: str | None, *, ask_again: bool
-) -> Measure:
+def _stopped(server: str | None) -> str:
+    if server is not None:
+        return "Stopped looking; the server goes on."
+    return "Stopped; what was scored until then is kept, marked as unfinished."
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What the options say."""
+
+    evaluators: Path | None
+    scenario: str | None
+    ask_again: bool
+    labels: dict[str, str]
+    requirements: Sequence[Requirement]
+    concurrency: int | None
+
+
+async def _rescore_here(
+    project: LocalProject, target: str, wish: _Wish, stop: asyncio.Event
+) -> tuple[Execution, Execution]:
+    """The execution of then, and the one of its conversations scored again."""
+    from ..execution.rescores import begin_rescore, rescore_execution, rescore_request
     from ..execution.rescoring import Measure, named_scenario
     from ..execution.review_request import request_by_plan
 
     workspace = project.workspace
-    plan = None if evaluators is None else request_by_plan(workspace, evaluators).scenarios[0]
-    chosen = None if scenario is None else await named_scenario(workspace, scenario)
-    return Measure(chosen, plan, ask_again)
+    plan = None
+    if wish.evaluators is not None:
+        plan = request_by_plan(workspace.registry, wish.evaluators).scenarios[0]
+    chosen = None if wish.scenario is None else await named_scenario(workspace, wish.scenario)
+    request = await rescore_request(workspace, target, Measure(chosen, plan, wish.ask_again))
+    required = [*request.requirements, *wish.requirements]
+    request = replace(request, labels=wish.labels, requirements=required)
+    execution = await begin_rescore(workspace, request)
+    done = await rescore_execution(workspace, request, execution, concurrency=wish.concurrency, stop=stop)
+    return request.original, done
 
 
-async def _print_flips(project: LocalProject, original: Execution, done: Execution) -> None:
-    from ..execution.comparing import compare_executions
+async def _rescore_there(
+    project: RemoteProject, target: str, wish: _Wish, stop: asyncio.Event
+) -> tuple[Execution, Execution]:
+    """The same by a server, which is watched."""
+    from uuid import uuid4
+
+    from ..execution.labels import automatic_labels
+    from ..execution.review_request import request_by_plan
+    from .eval_run import watch_there
+    from .reviewers import evaluators_of, scenario_id
+
+    client = project.client
+    execution, run = await _target_there(client, target)
+    body: dict[str, Any] = {"runId": run, "askAgain": wish.ask_again, "trigger": "cli"}
+    if wish.scenario is not None:
+        body["scenarioId"] = await scenario_id(project, wish.scenario)
+    if wish.evaluators is not None:
+        by_plan = evaluators_of(request_by_plan(open_registry(None), wish.evaluators))
+        body |= {name: by_plan[name] for name in ("evaluators", "criteria") if name in by_plan}
+    body["labels"] = {**automatic_labels(Path.cwd()), **wish.labels}
+    body["requirements"] = [plain(one) for one in wish.requirements]
+    started = await client.rescore(execution, key=uuid4().hex, **body)
+    done = await watch_there(project.records, started.id, stop)
+    return await client.execution(execution), done
+
+
+async def _target_there(client: AsyncClient, target: str) -> tuple[str, str | None]:
+    """The execution, and the run if it is only one of its runs."""
+    from ..client import ServerError
+
+    try:
+        return (await client.execution(target)).id, None
+    except ServerError as error:
+        if error.status != 404:
+            raise
+    run = await client.run(target)
+    return run.execution_id, run.id
+
+
+async def _print_flips(project: Project, original: Execution, done: Execution) -> None:
+    from ..execution.comparing import ComparisonRequest
     from .compare import print_comparison
 
     say("")
-    print_comparison(await compare_executions(project.workspace.store, original, done))
+    print_comparison(await project.compare(ComparisonRequest(original.id, done.id)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,40 +11,17 @@ import typer
 
 from ..base.signals import stop_on_signals
 from .exit_codes import STOPPED, UNDECIDED
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption
+from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption, ServerOption
 from .output import fail, open_console, say, warn
-from .project import LocalProject, local_project_at, run_async
+from .project import Project, project_at, run_async
+from .reviewers import Measure, Reviewer, opened_reviewer
 
 if TYPE_CHECKING:
-    from ..execution.reviews import Review, ReviewRequest
+    from ..execution.reviews import Review
     from ..project.entities import Execution
     from ..recordings.reading import Read
 
 _MOST_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """What to review by: exactly one of the three."""
-
-    eval: str | None
-    scenario: str | None
-    plan: Path | None
-
-    def check(self) -> None:
-        if sum(one is not None for one in (self.eval, self.scenario, self.plan)) != 1:
-            raise fail("say what to review by: --eval NAME, --scenario NAME or --plan FILE, one of them")
-
-    async def request(self, project: LocalProject) -> ReviewRequest:
-        from ..execution.review_request import request_by_eval, request_by_plan, request_by_scenario
-        from .eval_start import find_eval
-
-        workspace = project.workspace
-        if self.plan is not None:
-            return request_by_plan(workspace, self.plan)
-        if self.scenario is not None:
-            return await request_by_scenario(workspace, self.scenario)
-        return await request_by_eval(workspace, await find_eval(workspace.store, self.eval))
 
 
 def review(
@@ -85,6 +61,7 @@ def review(
     report: ReportOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
+    server: ServerOption = None,
 ) -> None:
     """Judge recorded conversations as if they had been held here. Exit codes are those of eval run.
 
@@ -101,22 +78,20 @@ def review(
     targets = [*report_targets(report or (), as_json=as_json), *in_github()]
     conversations = read_conversations(files, fields=_fields(fields or ()), format=form)
 
+    if server is not None and concurrency is not None:
+        raise fail("--concurrency is the server's own with --server")
+
     async def work() -> int:
         from ..base.outages import riding_out
         from .eval_run import conclude_and_print
 
         stop = asyncio.Event()
         with stop_on_signals(stop.set):
-            async with local_project_at(config) as project:
+            async with project_at(config, server) as project:
                 with riding_out():
-                    request = await measure.request(project)
-                    request = replace(
-                        request, labels=labels, requirements=[*request.requirements, *requirements]
-                    )
-                    execution = await _execution(project, request, resume)
-                    done = await _follow(
-                        project, request, execution, conversations, stop, concurrency, quiet=as_json
-                    )
+                    reviewer = await opened_reviewer(project, measure, labels, requirements, concurrency)
+                    execution = await reviewer.execution(resume)
+                    done = await _follow(reviewer, execution, conversations, stop, quiet=as_json)
                     if not done.execution.counts.total:
                         return await _nothing(project, done)
                     code = await conclude_and_print(project, done.execution, as_json=as_json, reports=targets)
@@ -133,27 +108,15 @@ def _fields(options: Sequence[str]) -> dict[str, str]:
     return {target.strip(): path.strip() for target, _, path in (one.partition("=") for one in options)}
 
 
-async def _execution(project: LocalProject, request: ReviewRequest, resume: str | None) -> Execution:
-    from ..execution.reviews import begin_review, resumed_review
-
-    if resume is not None:
-        return await resumed_review(project.workspace, resume)
-    return await begin_review(project.workspace, request)
-
-
 async def _follow(
-    project: LocalProject,
-    request: ReviewRequest,
+    reviewer: Reviewer,
     execution: Execution,
     conversations: Iterator[Read],
     stop: asyncio.Event,
-    concurrency: int | None,
     *,
     quiet: bool,
 ) -> Review:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from ..execution.reviews import review_conversations
 
     console = open_console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -167,20 +130,12 @@ async def _follow(
             words += f"{counts.errored:,} errored" + (" (stopping)" if stop.is_set() else "")
             bar.update(task, description=words)
 
-        return await review_conversations(
-            project.workspace,
-            request,
-            execution,
-            conversations,
-            concurrency=concurrency,
-            stop=stop,
-            follow=show,
-        )
+        return await reviewer.review(execution, conversations, stop, show)
 
 
-async def _nothing(project: LocalProject, done: Review) -> int:
+async def _nothing(project: Project, done: Review) -> int:
     """Nothing was reviewed: the execution, which has no run, is not kept."""
-    await project.workspace.store.delete_execution(done.execution.id)
+    await project.records.delete_execution(done.execution.id)
     _tell_unreadable(done)
     if done.stopped:
         warn("Stopped. Nothing was reviewed.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..base.text import percent
+from ..base.text import counted, percent
 from .output import open_console, print_table, printable
 
 if TYPE_CHECKING:
@@ -292,8 +292,7 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
         parts.append(f"{counts.unasserted} unasserted")
     if left := counts.cancelled + counts.running + counts.queued:
         parts.append(f"{left} cancelled or not run")
-    runs = "1 run" if counts.total == 1 else f"{counts.total:,} runs"
-    typer.echo(f"{runs}: {', '.join(parts)}")
+    typer.echo(f"{counted(counts.total, 'run')}: {', '.join(parts)}")
     typer.echo(f"pass rate: {rate_text(summary.pass_rate_of_scored)}{_beside(summary)}")
     if counts.unasserted:
         typer.echo(f"{counts.unasserted} unasserted: no assertion held or failed, so they are in no rate")
@@ -305,8 +304,6 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
         typer.echo(printable(f"slowest: {', '.join(slow)}"))
     for line in spending_lines(summary.usage):
         typer.echo(line)
-    if execution.partial:
-        typer.echo(printable(f"partial: {execution.partial}; it is in no trend and no default baseline"))
     if execution.replayed:
         typer.echo("replayed from a recording; it is in no trend and no default baseline")
     if execution.rescored_from:

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import end_process_on_signals, interrupt_on_signals
-from ..base.text import percent
+from ..base.text import counted, percent
 from .exit_codes import STOPPED, code_of
-from .options import JsonOption, ReportOption, RequireOption
+from .options import (
+    JsonOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    ReportOption,
+    RequireOption,
+)
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
 
 if TYPE_CHECKING:
-    from ..project.requirements import Requirement
+    from ..project.requirements import Budget, Requirement
     from ..reporting.intervals import Interval
     from ..reporting.requirements import RequirementResult, Standing
     from ..scoring.job import ScoringJob
@@ -72,20 +79,24 @@ def score(
     require: RequireOption = None,
     group_by: GroupByOption = None,
     retry_errors: RetryErrorsOption = False,
+    max_cost: MaxCostOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_time: MaxTimeOption = None,
     report: ReportOption = None,
     config: PluginsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded responses with the criteria and evaluators of a plan."""
-    from ..project.config import find_config
-    from ..project.requirements import read_requirements
+    from ..project.config import find_config, read_config
+    from ..project.requirements import read_budget, read_requirements
     from ..scoring.job import ScoringJob
     from .report_files import in_github, report_targets
 
-    requirements = read_requirements(require or ())
+    requirements, budget = read_requirements(require or ()), read_budget(max_cost, max_tokens, max_time)
     targets = report_targets(report or (), as_json=as_json)
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
+    config_path = config or find_config(plan.resolve().parent)
     job = ScoringJob(
         dataset=dataset,
         plan_path=plan,
@@ -97,17 +108,20 @@ def score(
         skip_bad=skip_bad,
         resume=resume,
         workers=workers,
-        config_path=config or find_config(plan.resolve().parent),
+        config_path=config_path,
+        llm_settings=read_config(config_path).llm_settings if config_path else None,
         group_by=group_by,
         retry_errors=retry_errors,
     )
-    summary, used = _scored(job, quiet=as_json)
-    standing = _conclude(job, summary, used, requirements, fail_under, [*targets, *in_github()], as_json)
+    summary, used = _scored(job, budget, quiet=as_json)
+    standing = _conclude(
+        job, summary, used, requirements, budget, fail_under, [*targets, *in_github()], as_json
+    )
     if code := code_of(standing):
         raise typer.Exit(code)
 
 
-def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _scored(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
     from asyncio import CancelledError
 
@@ -119,7 +133,7 @@ def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPla
         raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
-            return _run(job, quiet=quiet)
+            return _run(job, budget, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
@@ -138,71 +152,55 @@ def _conclude(
     summary: DatasetSummary,
     plan: ScoringPlan,
     requirements: Sequence[Requirement],
+    budget: Budget | None,
     fail_under: float | None,
     targets: Sequence[ReportTarget],
     as_json: bool,
 ) -> Standing:
     """Hold the results against what is required, print them and write their reports."""
-    from ..reporting.recorded import RecordedEvidence
+    from ..reporting.recorded import RecordedEvidence, budget_notes
+    from ..reporting.recorded_standing import standing_of
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
     from .report_files import write_all
 
+    notes = budget_notes(budget, summary) if budget else []
     if summary.bad == summary.read:
-        _print(summary, plan, [], as_json=as_json)
+        _print(summary, plan, [], notes, as_json=as_json)
         raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
-    _print(summary, plan, results, as_json=as_json)
-    standing = _standing(summary, plan, fail_under, results)
+    _print(summary, plan, results, notes, as_json=as_json)
+    standing, remarks = standing_of(summary, plan, fail_under, results)
+    for remark in remarks:
+        warn(remark)
+    if summary.ended:
+        # What was not scored could change every mean and every rate.
+        warn(f"Not decided: not all records were scored. {_whole(job.output)}")
+        standing = "undecided"
     if job.output is not None:
-        source = RecordedSource(job.output, recorded_head(job.output, summary, results, standing))
+        head = recorded_head(job.output, summary, results, standing, notes)
+        source = RecordedSource(job.output, head)
         run_async(write_all(source, targets))
     return standing
 
 
 def _print(
-    summary: DatasetSummary, plan: ScoringPlan, results: Sequence[RequirementResult], *, as_json: bool
+    summary: DatasetSummary,
+    plan: ScoringPlan,
+    results: Sequence[RequirementResult],
+    notes: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
     from ..reporting.recorded import summary_json
     from .run_display import print_requirements
 
     if as_json:
-        print_json({**summary_json(summary), "requirements": [plain(one) for one in results]})
+        required = [plain(one) for one in results]
+        print_json({**summary_json(summary), "requirements": required, "notes": [*notes]})
     else:
         _print_summary(summary, plan)
-        print_requirements(results)
-
-
-def _standing(
-    summary: DatasetSummary,
-    plan: ScoringPlan,
-    fail_under: float | None,
-    results: Sequence[RequirementResult],
-) -> Standing:
-    """Met, missed, or not decided: records errored, or nothing was held against anything."""
-    from ..reporting.requirements import overall
-
-    if not summary.records:
-        warn("Not decided: nothing was scored, because no record is in the sample.")
-        return "undecided"
-    misses = _misses(summary, plan, fail_under)
-    for miss in misses:
-        warn(miss)
-    if misses or (results and overall(results) == "missed"):
-        return "missed"
-    if results:
-        return overall(results)
-    if errored := summary.outcomes["error"]:
-        advice = "see the errors, or say how many there may be: --require maxErrors=1%"
-        decided = "" if summary.decided else " and no record passed or failed"
-        warn(f"Not decided: {errored:,} of {summary.records:,} records errored{decided}; {advice}")
-        return "undecided"
-    has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
-    if summary.decided or has_bar:
-        return "met"
-    advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
-    warn(f"Not decided: nothing was asserted. {advice}")
-    return "undecided"
+        print_requirements(results, notes)
 
 
 def _whole(output: Path | None) -> str:
@@ -222,10 +220,18 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _run(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+    from time import monotonic
+
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ..reporting.spending import exceeded
     from ..scoring.job import score_dataset
+
+    begun = monotonic()
+
+    def used_up(tokens: int, cost: float) -> str | None:
+        return exceeded(budget, tokens, cost, monotonic() - begun) if budget else None
 
     console = open_console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
@@ -237,7 +243,7 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
-        return score_dataset(job, show)
+        return score_dataset(job, show, used_up)
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
@@ -255,7 +261,7 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
         overall = f"overall {summary.overall.mean:.3f}"
     outcomes = {name: n for name, n in summary.outcomes.items() if n or name != "unasserted"}
     counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items())
-    say(f"{summary.records:,} records: {overall} ({counts})")
+    say(f"{counted(summary.records, 'record')}: {overall} ({counts})")
     if summary.overall.count:
         say(f"95% interval of the overall score: {_ends(mean_of(summary.overall))}")
     for line in spending_lines(spending_of_records(summary), "records"):
@@ -263,20 +269,20 @@ def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:
     if summary.resumed:
         say(f"{summary.resumed:,} of them were scored before this run")
     if summary.unsampled:
-        say(f"{summary.unsampled:,} records are not in the sample")
+        say(f"{counted(summary.unsampled, 'record')} left out of the sample")
     if summary.bad:
-        say(f"{summary.bad:,} unreadable records were left out:")
+        say(f"left out as unreadable: {counted(summary.bad, 'record')}")
         for line, reason in summary.left_out[:_MOST_SHOWN]:
             say(f"  line {line}: {reason}")
         if summary.bad > _MOST_SHOWN:
             say(f"  and {summary.bad - _MOST_SHOWN:,} more; --json lists up to 100")
     if summary.retried:
-        say(f"{summary.retried:,} records that had errored were scored again")
+        say(f"scored again because they had errored: {counted(summary.retried, 'record')}")
     if summary.duplicates.count:
         examples = ", ".join(summary.duplicates.examples)
-        say(f"{summary.duplicates.count:,} records have the id of an earlier one: {examples}")
+        say(f"{counted(summary.duplicates.count, 'record')} with the id of an earlier one: {examples}")
     if summary.retries:
-        say(f"models were asked again {summary.retries:,} times")
+        say(f"models were asked again {counted(summary.retries, 'time')}")
     for message, count in sorted(summary.errors.items(), key=lambda item: -item[1])[:5]:
         say(f"  {count:,} × {message}")
 
@@ -332,27 +338,3 @@ def _percents(interval: Interval) -> str:
 def _histogram(bins: list[int]) -> str:
     highest = max(bins)
     return "".join(_BARS[0 if not count else max(1, round(count / highest * 8))] for count in bins)
-
-
-def _misses(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
-    """Every threshold that was not reached, in words."""
-    misses: list[str] = []
-    bar = fail_under if fail_under is not None else plan.fail_under
-    if bar is not None and (summary.overall.mean is None or summary.overall.mean < bar):
-        found = (
-            "there is none" if summary.overall.mean is None else f"it is {_below(summary.overall.mean, bar)}"
-        )
-        misses.append(f"The overall score must be at least {bar:g}; {found}.")
-    for name, least in plan.thresholds.items():
-        spread = summary.criteria.get(name)
-        if spread is None or spread.mean is None:
-            misses.append(f'"{name}" must be at least {least:g}; it has no score.')
-        elif spread.mean < least:
-            misses.append(f'"{name}" must be at least {least:g}; it is {_below(spread.mean, least)}.')
-    return misses
-
-
-def _below(mean: float, bar: float) -> str:
-    """A mean in so many digits that it is seen to be below the bar."""
-    text = f"{mean:.3f}"
-    return text if float(text) < bar else f"{mean:.9g}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .asynchronous import AsyncClient, ServerError
+from .answers import ServerError
+from .asynchronous import AsyncClient
 from .blocking import Client
 
 __all__ = ["AsyncClient", "Client", "ServerError"]

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from uuid import uuid4
 
 import orjson
 from pydantic import BaseModel
 
-from ..base.outages import OutagePolicy, Unavailable
-from ..base.problems import Problem
+from ..base.outages import OutagePolicy
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
     Baseline,
@@ -32,64 +32,20 @@ from ..project.monitors import Monitor
 from ..reporting.comparison import ComparisonResult
 from ..reporting.requirements import ExecutionConclusion
 from ..version import __version__
+from .answers import ServerError, ServerUnreachable, raise_refusal, read_limited
+from .scoring import AsyncScorings
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 Json = dict[str, Any]
 Query = Mapping[str, str | int | Sequence[str] | None]
 
-_LARGEST = 256 * 1024 * 1024
-_PART = 1024 * 1024
 _PAGE = 200
 _RETRY_SECONDS = 1.0
-
-
-class ServerError(Exception):
-    """What a server refused, or could not do."""
-
-    def __init__(self, status: int, code: str, message: str, details: Sequence[Json] = ()) -> None:
-        problems = [Problem(one["message"], (one["path"],), one.get("hint", "")) for one in details]
-        # The message names the first problem already.
-        super().__init__("\n  ".join([message, *(map(str, problems) if len(problems) > 1 else ())]))
-        self.status, self.code, self.details = status, code, list(details)
-
-
-class ServerUnreachable(ServerError, Unavailable):
-    """The server cannot be reached, or is starting or stopping."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        message = f"{url} cannot be reached ({reason}); is evalstudio serve running there?"
-        super().__init__(0, "unreachable", message)
-
-
 _STARTING = frozenset({502, 503, 504})
-
-
-async def read_limited(response: ClientResponse) -> bytes:
-    """The body of an answer, unless it is larger than any answer of ours."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.content.iter_chunked(_PART):
-        size += len(part)
-        if size > _LARGEST:
-            message = f"{response.url} answered more than {_LARGEST:,} bytes"
-            raise ServerError(response.status, "too_large", message)
-        parts.append(part)
-    return b"".join(parts)
-
-
-async def raise_refusal(response: ClientResponse) -> None:
-    """Raise what a server has to say against a request."""
-    if response.status < 300:
-        return
-    content = await read_limited(response)
-    try:
-        error = orjson.loads(content)["error"]
-        raise ServerError(response.status, error["code"], error["message"], error["details"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        text = f"{response.url} answered {response.status}: {content[:200].decode(errors='replace')}"
-        raise ServerError(response.status, "unknown", text) from None
+# How long an answer may take; judging conversations takes its time.
+_ANSWERED, _JUDGED = 300.0, 6 * 3600.0
 
 
 DefinitionT = TypeVar("DefinitionT", bound=BaseModel)
@@ -153,6 +109,7 @@ class AsyncClient:
         self.connectors = AsyncDefinitions(self, "/api/connectors", Connector, StoredConnector)
         self.evals = AsyncDefinitions(self, "/api/evals", Eval, StoredEval)
         self.monitors = AsyncDefinitions(self, "/api/monitors", Monitor, StoredMonitor)
+        self.scorings = AsyncScorings(self.call)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -184,16 +141,24 @@ class AsyncClient:
         eval_id: str,
         *,
         repetitions: int | None = None,
+        until_decided: bool = False,
         labels: Mapping[str, Any] | None = None,
         key: str | None = None,
         **more: Any,
     ) -> Execution:
         """Start an eval, or the part of it that ``scenarioIds``, ``connectorIds`` or ``lastFailed`` name.
 
-        ``requirements`` are required beside the eval's own, ``budget`` holds instead of its own.
+        ``requirements`` are required beside the eval's own, ``budget`` holds instead of its own. With
+        ``until_decided`` only what is still open is repeated, at most ``repetitions`` times.
         The same ``key`` given again starts nothing new.
         """
-        body = {"evalId": eval_id, "repetitions": repetitions, "labels": dict(labels or {}), **more}
+        body = {
+            "evalId": eval_id,
+            "repetitions": repetitions,
+            "untilDecided": until_decided,
+            "labels": dict(labels or {}),
+            **more,
+        }
         answer = await self.call("POST", "/api/executions", body=body, key=key)
         return Execution.model_validate(answer)
 
@@ -214,7 +179,7 @@ class AsyncClient:
     async def compare(
         self, base: str, candidate: str = "last", **more: str | float | None
     ) -> ComparisonResult:
-        """Whether the candidate is better or worse: ids, ``last``, ``last~1`` or names of baselines.
+        """Whether the candidate is better or worse: ids, ``last``, names of baselines, or results files.
 
         More: ``evalId``, ``alpha``, ``minEffect``, and ``baseConnector`` with ``candidateConnector``.
         """
@@ -268,12 +233,26 @@ class AsyncClient:
 
         It goes on after the answer; ``wait`` waits for its end.
         """
-        body = {"conversations": list(conversations) or None, **more}
-        return Execution.model_validate(await self.call("POST", "/api/reviews", body=body))
+        return await self._review(None, {"conversations": list(conversations) or None, **more})
 
-    async def rescore(self, execution_id: str, **more: Any) -> Execution:
+    async def begin_review(self, *, key: str | None = None, **more: Any) -> Execution:
+        """An execution for recorded conversations, which ``review_more`` sends; the same key begins one."""
+        return await self._review(key, {"unfinished": True, **more})
+
+    async def _review(self, key: str | None, body: Json) -> Execution:
+        return Execution.model_validate(await self.call("POST", "/api/reviews", body=body, key=key))
+
+    async def review_more(self, execution_id: str, conversations: Sequence[Any] = (), **more: Any) -> Json:
+        """Judge these for a review that was begun; ``isLast`` finishes it. Answered when they are judged.
+
+        Sent again they are not judged again, so a lost answer is asked for again.
+        """
+        body, path = {"conversations": list(conversations), **more}, f"/api/executions/{execution_id}"
+        return await self.call("POST", f"{path}/conversations", body=body, key=uuid4().hex, seconds=_JUDGED)
+
+    async def rescore(self, execution_id: str, *, key: str | None = None, **more: Any) -> Execution:
         """Score the conversations of an execution again; by ``scenarioId`` or ``evaluators``, if given."""
-        answer = await self.call("POST", f"/api/executions/{execution_id}/rescore", body=more)
+        answer = await self.call("POST", f"/api/executions/{execution_id}/rescore", body=more, key=key)
         return Execution.model_validate(answer)
 
     async def draft_scenario(self, run_id: str) -> Scenario:
@@ -331,17 +310,21 @@ class AsyncClient:
         body: object = None,
         key: str | None = None,
         if_match: str | None = None,
+        seconds: float = _ANSWERED,
     ) -> Any:
         """Any operation of the API; its JSON.
 
         Within ``riding_out`` a server that is away is waited for; what would be done twice is not repeated.
         """
+        from aiohttp import ClientTimeout
+
         headers = {"Idempotency-Key": key, "If-Match": if_match}
 
         async def attempt(again: bool) -> Any:
             if again and method != "GET" and key is None and if_match is None:
                 raise ServerError(0, "unknown_outcome", "The connection was lost; it may have been done.")
-            return await self._attempt(method, path, query=query, body=body, headers=headers)
+            limit = ClientTimeout(total=seconds)
+            return await self._attempt(method, path, query=query, body=body, headers=headers, timeout=limit)
 
         return await self._outages.persist(attempt)
 

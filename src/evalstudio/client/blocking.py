@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .asynchronous import AsyncClient, AsyncDefinitions, DefinitionT, Json, StoredT
+from .scoring import AsyncScorings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +38,26 @@ class Definitions(Generic[DefinitionT, StoredT]):
     delete = _blocking(AsyncDefinitions[DefinitionT, StoredT].delete)
 
 
+class Scorings:
+    """The scorings of a server, for plain code."""
+
+    def __init__(self, client: Client, asynchronous: AsyncScorings) -> None:
+        self.asynchronous = asynchronous
+        self.run_blocking = client.run_blocking
+
+    sources = _blocking(AsyncScorings.sources)
+    plan = _blocking(AsyncScorings.plan)
+    check_plan = _blocking(AsyncScorings.check_plan)
+    start = _blocking(AsyncScorings.start)
+    list = _blocking(AsyncScorings.list)
+    get = _blocking(AsyncScorings.get)
+    wait = _blocking(AsyncScorings.wait)
+    cancel = _blocking(AsyncScorings.cancel)
+    delete = _blocking(AsyncScorings.delete)
+    files = _blocking(AsyncScorings.files)
+    results = _blocking(AsyncScorings.results)
+
+
 class Client:
     """Talks to one server from plain code. Use it with ``with``, or close it."""
 
@@ -50,6 +71,7 @@ class Client:
         self.connectors = Definitions(self, self.asynchronous.connectors)
         self.evals = Definitions(self, self.asynchronous.evals)
         self.monitors = Definitions(self, self.asynchronous.monitors)
+        self.scorings = Scorings(self, self.asynchronous.scorings)
 
     status = _blocking(AsyncClient.status)
     evaluator_types = _blocking(AsyncClient.evaluator_types)
@@ -70,6 +92,8 @@ class Client:
     run = _blocking(AsyncClient.run)
     score = _blocking(AsyncClient.score)
     review = _blocking(AsyncClient.review)
+    begin_review = _blocking(AsyncClient.begin_review)
+    review_more = _blocking(AsyncClient.review_more)
     rescore = _blocking(AsyncClient.rescore)
     draft_scenario = _blocking(AsyncClient.draft_scenario)
     wait = _blocking(AsyncClient.wait)

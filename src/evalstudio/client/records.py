@@ -12,7 +12,8 @@ from ..project.documents import AnyStored, DefinitionKind, read_stored
 from ..project.entities import Execution, Run, RunSummary
 from ..reporting.comparison import ComparisonResult
 from ..storage.contract import Filters, Page
-from .asynchronous import AsyncClient, ServerError
+from .answers import ServerError
+from .asynchronous import AsyncClient
 
 E = TypeVar("E")
 
@@ -51,7 +52,7 @@ class RemoteRecords:
         return await self._page("/api/runs", RunSummary.model_validate, filters, cursor, limit)
 
     async def runs_with_outputs(
-        self, execution_id: str, *, after: str = "", limit: int = 200
+        self, execution_id: str, *, after: str = "", limit: int = 200, findings: bool = True
     ) -> list[tuple[RunSummary, RunOutput | None]]:
         """All after this one, the oldest first: the server lists the newest first, in pages of its own."""
         filters, cursor = Filters(execution_id=execution_id), None

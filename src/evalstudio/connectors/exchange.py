@@ -136,7 +136,7 @@ async def open_exchange(
         async with connection.http.request(
             method,
             url,
-            data=None if method == "GET" else _payload(body),
+            data=None if method == "GET" else payload(body),
             params=query,
             headers=_headers(ctx, f"{method} {path}", accept),
             cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
@@ -220,7 +220,8 @@ def _place(connection: AgentConnection, path: str) -> str:
     return f"{connection.address.rstrip('/')}/{below}" if below else connection.address
 
 
-def _payload(value: Any) -> bytes | BytesIO:
+def payload(value: Any) -> bytes | BytesIO:
+    """A request's body as JSON."""
     try:
         raw = orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
         # A large body is sent piece by piece, so that other calls go on meanwhile.

@@ -1,7 +1,7 @@
 """One pooled HTTP client per event loop, with bounded answers and a check of every address it connects to.
 
-It keeps no cookies (a run's are with its session), reads no proxy or netrc settings and follows no redirects:
-what a connector was given is all that is sent, and only to the address it was given.
+It keeps no cookies (a run's are with its session), reads no proxy or netrc settings unless told to, and
+follows no redirects: what a connector was given is all that is sent, and only to the address it was given.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Redirected(ClientError):
         super().__init__(
             f"answered with a redirect ({status}), which is not followed: give the final address"
         )
+        self.status = status
 
 
 async def read_bounded(response: ClientResponse, most: int) -> bytes:
@@ -117,11 +118,14 @@ class HttpPool:
 
     ``address_check`` sees every IP address just before a connection to it is opened, after name resolution
     and for literal addresses alike; what it raises ends the call. Without one, the addresses under which
-    clouds hand out the keys of a machine are refused.
+    clouds hand out the keys of a machine are refused. ``proxies`` go by the environment's settings.
     """
 
-    def __init__(self, *, limit: int = _CONNECTIONS, address_check: AddressCheck | None = None) -> None:
+    def __init__(
+        self, *, limit: int = _CONNECTIONS, address_check: AddressCheck | None = None, proxies: bool = False
+    ) -> None:
         self._limit = limit
+        self._proxies = proxies
         self._check = address_check or no_metadata()
         self._clients: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
@@ -154,7 +158,7 @@ class HttpPool:
                 socket_factory=_checked(self._check),
             ),
             cookie_jar=DummyCookieJar(),
-            trust_env=False,
+            trust_env=self._proxies,
             timeout=ClientTimeout(total=None),
             headers={"User-Agent": f"evalstudio/{__version__}", "Accept-Encoding": "identity"},
             response_class=BoundedResponse,

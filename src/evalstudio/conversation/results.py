@@ -55,6 +55,12 @@ class RunResult(_HasVerdict):
         return self.verdict.outcome == "pass"
 
     @property
+    def all_findings(self) -> list[Finding]:
+        """What was found after every turn and at the end."""
+        of_turns = [finding for turn in self.turns for finding in turn.results]
+        return [*of_turns, *self.verdict.evaluator_results]
+
+    @property
     def tokens_usage(self) -> TokensUsage | None:
         """What the agent reported over all turns; nothing where it never did."""
         reported = [turn.tokens_usage for turn in self.turns if turn.tokens_usage is not None]

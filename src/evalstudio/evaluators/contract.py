@@ -240,19 +240,23 @@ class OwnFacts(TurnFacts):
     """The facts for one evaluator that is not built in: what it changes, nobody else sees.
 
     Each part is copied when it is first looked at, for most evaluators look at little.
+    ``asked_model`` is whether it looked for one of the models whose calls are counted.
     """
 
-    __slots__ = ("_shared",)
+    __slots__ = ("_shared", "asked_model")
 
     def __init__(self, shared: TurnFacts) -> None:
         self._shared = shared
+        self.asked_model = False
 
     def __getattr__(self, name: str) -> Any:
         # Called for a slot that has no value yet.
         value = getattr(self._shared, name)
-        if name not in ("llm", "embedder"):
-            value = own_copy(value)
-            setattr(self, name, value)
+        if name in ("llm", "embedder"):
+            self.asked_model = True
+            return value
+        value = own_copy(value)
+        setattr(self, name, value)
         return value
 
 

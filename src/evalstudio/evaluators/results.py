@@ -263,6 +263,10 @@ class CriteriaAnswer(TypedDict):
     reasoning: str
 
 
+# In the metadata of a finding: its evaluator asked a model of its own, whose calls nobody counts.
+UNSEEN_MODEL = "unseenModel"
+
+
 class RecordingInfo(TypedDict, total=False):
     """Where a conversation that was not held here came from, and what came along with it."""
 

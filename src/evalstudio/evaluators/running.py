@@ -29,7 +29,7 @@ from .apart import call_apart, may_take_long, run_apart
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
-from .results import ERROR_PREFIX, Finding
+from .results import ERROR_PREFIX, UNSEEN_MODEL, Finding
 from .returned import UnreadableResult, read_returned
 
 log = logging.getLogger("evalstudio")
@@ -122,9 +122,9 @@ def _run_inline(
             with suppress(NotSendable):
                 return _settle(entry, apart(entry, facts), facts, start)
         returned: object = entry.definition.function(ctx)
-        return _settle(entry, returned, facts, start)
+        return _noted(entry, ctx, _settle(entry, returned, facts, start))
     except (Exception, SystemExit) as error:
-        return [_raised(entry, facts, error, start)]
+        return _noted(entry, ctx, [_raised(entry, facts, error, start)])
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
@@ -150,14 +150,23 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
                 return _settle(entry, await run_apart(entry, facts, clock), facts, start)
         returned = await bounded(_call(entry, ctx, clock), entry.definition.timeout, clock)
         # What it waited for, a thread or a model's limit, is not its time.
-        return _settle(entry, returned, facts, perf_counter() - clock.seconds())
+        return _noted(entry, ctx, _settle(entry, returned, facts, perf_counter() - clock.seconds()))
     except WorkAborted as error:
-        return [_errored(entry, facts, f"the evaluator {error}", start)]
+        return _noted(entry, ctx, [_errored(entry, facts, f"the evaluator {error}", start)])
     except Exception as error:
-        return [_raised(entry, facts, error, start)]
+        return _noted(entry, ctx, [_raised(entry, facts, error, start)])
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
+
+
+def _noted(entry: Entry, ctx: EvaluatorContext[Any], findings: list[Finding]) -> list[Finding]:
+    """What a plugin found that says it asks a model and asked none of ours: what it used is not known."""
+    own = ctx.facts
+    if entry.definition.cost != "fast" and isinstance(own, OwnFacts) and not own.asked_model:
+        for finding in findings:
+            finding.metadata = {**finding.metadata, UNSEEN_MODEL: True}
+    return findings
 
 
 async def _call(entry: Entry, ctx: EvaluatorContext[Any], clock: Clock) -> object:

@@ -105,6 +105,7 @@ class AlarmDeliveryTask:
     """Delivers alarms and clears away old reviews, until told to stop."""
 
     def __init__(self, workspace: Workspace) -> None:
+        self.problem: str | None = None
         self._workspace = workspace
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -126,8 +127,12 @@ class AlarmDeliveryTask:
                 if pruned is None or abs(now() - pruned) > _PRUNE_EVERY:
                     pruned = now()
                     await prune_monitors(self._workspace)
+                self.problem = None
             except StorageError as error:
-                log.error("Alarms wait for the database: %s", error)
-            except Exception:
+                if self.problem is None:
+                    log.error("Alarms wait for the database: %s", error)
+                self.problem = str(error)
+            except Exception as error:
                 log.exception("Delivering alarms failed and will be tried again")
+                self.problem = f"{type(error).__name__}: {error}"
             await set_within(self._stop, _LOOK_SECONDS)

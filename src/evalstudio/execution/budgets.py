@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from ..project.entities import Execution, now
 from ..project.requirements import Budget
-from ..reporting.spending import exceeded, spending_by_role
-from ..storage.contract import Filters
+from ..reporting.spending import exceeded
 from ..storage.store import SqlStore
 
-# Looking costs a sum over the execution's runs: where that takes long, it is not done before every claim.
-_QUICK_SECONDS = 0.05
-_SHARE = 10
+# A sum over the execution's runs takes longer the more there are: of many, it is not made after each.
+_RUNS_PER_LOOK = 100
+
+
+@dataclass(slots=True)
+class _Watched:
+    """An execution with a budget. What was used is summed up once so many more of its runs have ended."""
+
+    execution: Execution
+    budget: Budget
+    ended_since: int = 0
+    look_after: int = 0
 
 
 @dataclass(slots=True)
 class BudgetKeeper:
-    """Knows the budgets of the executions that a processor works on, and ends those that are used up."""
+    """Knows the budgets of the executions that a processor works on, and ends those that are used up.
+
+    What is used is noticed before more than 1 % of further runs have ended; of fewer than 200, after each.
+    """
 
     store: SqlStore
-    _known: dict[str, Execution | None] = field(default_factory=dict[str, "Execution | None"])
-    _next_look: float = 0.0
+    _watched: dict[str, _Watched] = field(default_factory=dict[str, _Watched])
 
-    async def watch(self, execution_id: str) -> None:
+    def watch(self, execution: Execution) -> None:
         """Keep an eye on an execution, if it has a budget."""
-        if execution_id not in self._known:
-            execution = await self.store.execution(execution_id)
-            self._known[execution_id] = execution if execution.budget else None
+        if execution.budget is not None:
+            self._watched[execution.id] = _Watched(execution, execution.budget)
+
+    def run_ended(self, execution_id: str) -> None:
+        if watched := self._watched.get(execution_id):
+            watched.ended_since += 1
 
     async def look(self) -> None:
         """End what has used up its budget."""
-        watched = [one for one in self._known.values() if one is not None]
-        if not watched or time.monotonic() < self._next_look:
-            return
-        begun = time.monotonic()
-        for execution in watched:
-            assert execution.budget is not None
-            if await self._used_up(execution, execution.budget):
-                await self.store.end_for_budget(execution.id)
-                self._known[execution.id] = None
-        took = time.monotonic() - begun
-        self._next_look = 0.0 if took < _QUICK_SECONDS else begun + took * _SHARE
+        for one in list(self._watched.values()):
+            if await self._used_up(one):
+                await self.store.end_for_budget(one.execution.id)
+                del self._watched[one.execution.id]
 
-    async def _used_up(self, execution: Execution, budget: Budget) -> bool:
-        seconds = (now() - execution.created_at).total_seconds()
-        usage = spending_by_role(await self.store.run_groups(Filters(execution_id=execution.id)))
-        return exceeded(budget, usage, seconds) is not None
+    async def _used_up(self, watched: _Watched) -> bool:
+        seconds = (now() - watched.execution.created_at).total_seconds()
+        if exceeded(watched.budget, 0, 0.0, seconds):
+            return True
+        if watched.ended_since < watched.look_after:
+            return False
+        spent = await self.store.spent(watched.execution.id)
+        watched.ended_since, watched.look_after = 0, max(1, spent.runs // _RUNS_PER_LOOK)
+        return exceeded(watched.budget, spent.tokens, spent.cost, seconds) is not None

@@ -10,11 +10,13 @@ from typing import Any
 import orjson
 
 from ..base.problems import InvalidInput
+from ..project.validation import inside
 from ..reporting.comparing import compare
 from ..reporting.comparison import ComparedSide, ComparisonResult
 from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
 from ..reporting.paired import ALPHA
 from ..scoring.results_file import read_note
+from .scored_files import results_path
 
 _OUTCOMES = frozenset({"pass", "fail", "error", "unasserted"})
 
@@ -37,9 +39,38 @@ def compare_results(
     return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha, min_effect=min_effect)
 
 
+def name_results_files(folder: Path, *names: str) -> bool:
+    """Whether all of these are files in the project folder: no execution or baseline is meant then."""
+    return all(_is_file(folder, name) for name in names)
+
+
+def _is_file(folder: Path, name: str) -> bool:
+    try:
+        return inside(folder, name).is_file()
+    except InvalidInput:
+        return False
+
+
+def compare_files(
+    folder: Path, base: str, candidate: str, *, alpha: float = ALPHA, min_effect: float = 0.0
+) -> ComparisonResult:
+    """Compare two results files of a project, each named by its path in it."""
+    paths = results_path(folder, base), results_path(folder, candidate)
+    # Paths are reported relative to the project folder.
+    try:
+        result = compare_results(*paths, alpha=alpha, min_effect=min_effect)
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace(f"{folder.resolve()}/", "")) from None
+    sides = {
+        "base": result.base.model_copy(update={"id": base}),
+        "candidate": result.candidate.model_copy(update={"id": candidate}),
+    }
+    return result.model_copy(update=sides)
+
+
 def _side(path: Path) -> ComparedSide:
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return ComparedSide(id=str(path), created_at=written)
+    return ComparedSide(id=str(path), created_at=written, is_results_file=True)
 
 
 def _read(table: ComparisonTable, side: SideName, path: Path, parts: Parts) -> None:

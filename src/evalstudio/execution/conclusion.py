@@ -9,20 +9,19 @@ from typing import Protocol, cast
 
 from ..base.problems import InvalidInput
 from ..evaluators.results import RunOutput
-from ..project.entities import Execution, RunSummary, Subject, now
+from ..project.entities import Execution, RunSummary, Subject, now, reasons_of
 from ..reporting.comparison import ComparisonResult
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
 from ..reporting.reports.model import ReportHead
 from ..reporting.requirements import EXIT_CODES, ExecutionConclusion, judge, overall, standing_of
-from ..reporting.spending import exceeded, unseen
+from ..reporting.spending import exceeded, total_known, unseen
 from ..reporting.statistics import ExecutionSummary, summarize
-from ..storage.contract import Filters, Records
+from ..storage.contract import Filters, Records, all_runs
 from ..storage.errors import NotFound
 from ..storage.store import SqlStore
 from .comparing import ComparisonRequest, compare_named
-from .processor import all_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ async def conclude(
     # Rounds are closed in the order they were queued in.
     details = detailed or evidence.needs_outputs or execution.until_decided is not None
     async for run, output in (
-        each_run(records, execution.id) if details else _without_outputs(records, execution)
+        each_run(records, execution.id, findings=False) if details else _without_outputs(records, execution)
     ):
         builder.add(run, output)
         groups.add(run)
@@ -102,8 +101,8 @@ def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
     if budget is None:
         return []
     end = execution.completed_at or now()
-    reached = exceeded(budget, summary.usage, (end - execution.created_at).total_seconds())
-    ended = summary.counts.cancelled > 0 and reached
+    reached = exceeded(budget, *total_known(summary.usage), (end - execution.created_at).total_seconds())
+    ended = "budget" in reasons_of(execution.partial) and reached
     return [f"Ended by its budget: {reached}"] * bool(ended) + unseen(budget, summary.usage)
 
 
@@ -140,7 +139,7 @@ async def find_baseline(
     shown += f" without {len(changed)} changed questions" if changed else ""
     baseline = Baseline(shown, agent_errors_fail)
     async for run in all_runs(records, Filters(execution_id=base.id)):
-        if Subject.of(run).key not in changed:
+        if Subject.key_of(run) not in changed:
             baseline.add(run)
     return baseline
 

@@ -268,7 +268,7 @@ async def _bad_runs(store: SqlStore, execution: Execution) -> dict[tuple[str | N
     for outcome in ("error", "fail"):
         page = await store.runs(Filters(execution_id=execution.id, outcome=outcome), limit=500)
         for run in page.items:
-            key = Subject.of(run).key
+            key = Subject.key_of(run)
             # Where one connector is compared with another, the subject may name either.
             runs[key] = runs[key[:-1]] = run
     return runs

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from ..base.concurrency import blocking, set_within
 from ..base.outages import riding_out
@@ -18,7 +18,7 @@ from ..base.text import excerpt
 from ..messages import TokensUsage
 from ..recordings.conversation import RecordedConversation
 from ..recordings.otlp import Assembled, assemble
-from ..storage.errors import StorageError
+from ..storage.errors import DatabaseReplaced, StorageError, StorageUnavailable
 from ..storage.production import ClaimedConversation
 from .receiving import span_of_body
 from .workers import has_died, new_worker_id
@@ -90,6 +90,10 @@ class IntakeTask:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done() and self.problem is None
+
     def start(self) -> None:
         if self._settings.enabled and self._task is None:
             self._task = asyncio.create_task(self._work())
@@ -112,7 +116,7 @@ class IntakeTask:
         while not self._stop.is_set():
             count = 0
             try:
-                if clock() - taken_over > _TAKE_OVER_SECONDS:
+                if clock() - taken_over > _TAKE_OVER_SECONDS or self.problem is not None:
                     await self._take_over()
                     taken_over = clock()
                 count = await self.step()
@@ -134,10 +138,13 @@ class IntakeTask:
         self.problem = problem
 
     async def _take_over(self) -> None:
-        """What processes held that died on this machine need not wait for their leases."""
+        """What processes held that died on this machine need not wait for their leases.
+
+        Nor what this one holds: between two steps it works on nothing, but the last may have failed.
+        """
         one_machine = self._store.database.on_one_machine
         holders = await self._store.conversation_holders()
-        dead = [one for one in holders if has_died(one, one_machine=one_machine)]
+        dead = [one for one in holders if one == self.worker_id or has_died(one, one_machine=one_machine)]
         if dead:
             await self._store.release_conversations(dead)
 
@@ -147,11 +154,17 @@ class IntakeTask:
         claimed = await self._store.claim_conversations(
             self.worker_id, quiet, _CLAIMED_AT_ONCE, self._lease_ms
         )
-        closed = await asyncio.gather(*(self._guarded(one, self._put_together(one)) for one in claimed))
+        closed = await _all_done(self._guarded(one, self._put_together(one)) for one in claimed)
         pairs = [(one, whole) for one, whole in zip(claimed, closed, strict=True) if whole is not None]
         pairs.sort(key=lambda pair: _milliseconds(pair[1].conversation.started) or 0)
-        left = [pair for pair in pairs if not await self._goes_on(*pair)]
-        await asyncio.gather(*(self._guarded(one, self._hand_over(one, whole)) for one, whole in left))
+        joined = [await self._goes_on(*pair) for pair in pairs]
+        # What has become longer is closed again, with all of it.
+        left = [
+            pair
+            for pair, into in zip(pairs, joined, strict=True)
+            if into is None and pair[0].id not in joined
+        ]
+        await _all_done(self._guarded(one, self._hand_over(one, whole)) for one, whole in left)
         return len(claimed)
 
     async def _guarded(self, claimed: ClaimedConversation, work: Awaitable[T]) -> T | None:
@@ -159,7 +172,7 @@ class IntakeTask:
         try:
             async with self._places:
                 return await work
-        except StorageError:
+        except (StorageUnavailable, DatabaseReplaced):
             raise
         except Exception as error:
             log.exception("Conversation %s could not be handed over", claimed.id)
@@ -168,28 +181,33 @@ class IntakeTask:
             await self._store.put_off(claimed.id, claimed.revision, problem, int(seconds * 1000))
             return None
 
-    async def _put_together(self, claimed: ClaimedConversation) -> Assembled:
+    async def _put_together(self, claimed: ClaimedConversation) -> Assembled | None:
+        """The conversation; none where more has come meanwhile, for it is closed again then."""
         assembled = await read_conversation(self._workspace, claimed.id, claimed.name, claimed.refused)
-        await self._store.describe_conversation(claimed.id, claimed.revision, summary_of(assembled))
-        return assembled
+        summary = summary_of(assembled)
+        is_current = await self._store.describe_conversation(claimed.id, claimed.revision, summary)
+        return assembled if is_current else None
 
-    async def _goes_on(self, claimed: ClaimedConversation, assembled: Assembled) -> bool:
-        """Whether it was put into the conversation whose history it went on with."""
+    async def _goes_on(self, claimed: ClaimedConversation, assembled: Assembled) -> str | None:
+        """Into which conversation it was put, whose history it went on with."""
         if assembled.head is None or claimed.has_name or claimed.revision > 1:
-            return False
-        return await self._store.continue_conversation(claimed.id, assembled.head) is not None
+            return None
+        return await self._store.continue_conversation(claimed.id, assembled.head)
 
     async def _hand_over(self, claimed: ClaimedConversation, assembled: Assembled) -> None:
-        is_current = await self._store.describe_conversation(
-            claimed.id, claimed.revision, summary_of(assembled)
-        )
-        if not is_current:
-            # More has come meanwhile: it is closed again, with all of it.
-            return
         if self._handler is not None:
             conversation, attributes = assembled.conversation, assembled.attributes
             await self._handler(self._workspace, conversation, attributes, revision=claimed.revision)
         await self._store.hand_over(claimed.id, claimed.revision)
+
+
+async def _all_done(work: Iterable[Awaitable[T]]) -> list[T]:
+    """The results of all of them; the first error is raised once none of them is at work any more."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return cast(list[T], results)
 
 
 def summary_of(assembled: Assembled) -> dict[str, Any]:

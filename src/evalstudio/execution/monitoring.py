@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,10 +25,9 @@ from ..project.entities import Execution, StoredMonitor, derived_id, id_floor, n
 from ..project.monitors import Monitor
 from ..recordings.conversation import RecordedConversation
 from ..reporting.monitoring import BandChange, MonitorTest
-from ..storage.contract import FinishedRun, NewRun, Snapshot
+from ..storage.contract import FinishedRun, NewRun, Snapshot, every_item
 from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep
 from ..storage.rows import milliseconds_of
-from .processor import every_item
 from .reviewing import ReviewedScenario, review_one
 from .run_worker import system_error
 from .workspace import Workspace
@@ -36,9 +36,30 @@ log = logging.getLogger("evalstudio")
 
 # What the source says of its time is believed within these bounds; clocks may be wrong by years.
 _LONGEST_AGO = timedelta(days=7)
+_MONITORS_SECONDS = 1.0
 _JUDGING = ("scenario_ids", "success_criteria", "failure_criteria", "evaluators", "criteria", "band")
 # One conversation at a time within a process: its revisions are kept one after the other.
 _locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+
+class MonitorReviews:
+    """Hands conversations to the monitors; which there are is looked up once a second at most."""
+
+    def __init__(self) -> None:
+        self._monitors: list[StoredMonitor] = []
+        self._read_at = float("-inf")
+
+    async def __call__(
+        self,
+        workspace: Workspace,
+        conversation: RecordedConversation,
+        attributes: Mapping[str, Any],
+        *,
+        revision: int,
+    ) -> None:
+        if monotonic() - self._read_at > _MONITORS_SECONDS:
+            self._monitors, self._read_at = await enabled_monitors(workspace), monotonic()
+        await on_conversation(workspace, conversation, attributes, revision=revision, monitors=self._monitors)
 
 
 async def on_conversation(
@@ -47,19 +68,22 @@ async def on_conversation(
     attributes: Mapping[str, Any],
     *,
     revision: int,
+    monitors: Sequence[StoredMonitor] | None = None,
 ) -> None:
     """Review a complete conversation for every monitor that it concerns.
 
     A monitor that cannot review it counts it as an error. What the database refuses is raised, after all
     monitors had their turn: hand it over again then.
     """
+    listed = await enabled_monitors(workspace) if monitors is None else monitors
+    concerned = [one for one in listed if one.covers(attributes) and one.samples(conversation.id)]
+    if not concerned:
+        return
     key = hashlib.sha256(conversation.id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
     lock = _locks.setdefault(key, asyncio.Lock())
     failures: list[Exception] = []
     async with lock:
-        for monitor in await enabled_monitors(workspace):
-            if not (monitor.covers(attributes) and monitor.samples(conversation.id)):
-                continue
+        for monitor in concerned:
             try:
                 await _MonitorReviewer(workspace, monitor, key, revision).review(conversation)
             except Exception as error:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from ..base.concurrency import set_within
 from ..base.outages import riding_out
 from ..base.traces import described, trace_of
-from ..project.entities import Execution, RunSummary
-from ..storage.contract import ClaimedRun, Filters, Lease, Records, RunEnding, every_item
-from ..storage.errors import DatabaseReplaced, LeaseLost, StorageError, StorageUnavailable
+from ..project.entities import Execution
+from ..storage.contract import ClaimedRun, Lease, RunEnding
+from ..storage.errors import DatabaseReplaced, LeaseLost, NotFound, StorageError, StorageUnavailable
 from .budgets import BudgetKeeper
 from .run_worker import AttemptInterrupted, RunWorker, system_error
 from .tracing import trace_execution
+from .until_decided import RepetitionKeeper
 from .workers import has_died, new_worker_id
 from .workspace import Workspace
 
@@ -44,6 +46,7 @@ class Processor:
         *,
         concurrency: int | None = None,
         execution_id: str | None = None,
+        agent_errors_fail: bool = False,
         lease_seconds: float = LEASE_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -51,6 +54,8 @@ class Processor:
         self._store = workspace.store
         self._telemetry = workspace.telemetry
         self._budgets = BudgetKeeper(workspace.store)
+        self._repetitions = RepetitionKeeper(workspace.store, agent_errors_fail)
+        self._known: set[str] = set()
         self._run_worker = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
         self._per_connector = workspace.config.max_per_connector
@@ -100,12 +105,13 @@ class Processor:
         return self._store.wait_for_work(self.worker_id, seconds)
 
     async def _take_over(self) -> None:
-        """Runs of processes that died on this machine need not wait for their leases to expire."""
+        """Go on with what processes left that died: their runs, without waiting for leases to expire."""
         one_machine = self._store.database.on_one_machine
         workers = await self._store.workers()
         dead = [worker for worker in workers if has_died(worker, one_machine=one_machine)]
         if dead and (count := await self._store.abandon(dead)):
             log.warning("%d runs of a process that died are queued again", count)
+        await self._repetitions.look(self._execution_id)
 
     async def _watch_workers(self) -> None:
         """A lease may be long, or written by a clock that was ahead: the dead are looked for all the time."""
@@ -128,14 +134,23 @@ class Processor:
             execution_id=self._execution_id,
         )
         for one in claimed:
-            await self._budgets.watch(one.run.execution_id)
+            await self._watch_execution(one.run.execution_id)
             self._active[one.lease.run_id] = (one, asyncio.create_task(self._work(one)))
         return len(claimed)
+
+    async def _watch_execution(self, execution_id: str) -> None:
+        if execution_id not in self._known:
+            self._known.add(execution_id)
+            with suppress(NotFound):  # deleted since it was claimed
+                execution = await self._store.execution(execution_id)
+                self._budgets.watch(execution)
+                self._repetitions.watch(execution)
 
     async def _work(self, claimed: ClaimedRun) -> None:
         lease = claimed.lease
         try:
             await self._finish(lease, await self._conduct(claimed))
+            await self._repetitions.after_run(claimed.run.execution_id)
             await trace_execution(self._telemetry, self._store, claimed.run.execution_id)
         except LeaseLost as error:
             log.info("%s", error)
@@ -149,6 +164,7 @@ class Processor:
             await self._give_back(lease, f"{type(error).__name__}: {error}")
         finally:
             self._active.pop(lease.run_id, None)
+            self._budgets.run_ended(claimed.run.execution_id)
             self._ended.set()
 
     async def _conduct(self, claimed: ClaimedRun) -> RunEnding:
@@ -230,6 +246,7 @@ async def work_off(
     *,
     stop: asyncio.Event,
     concurrency: int | None = None,
+    agent_errors_fail: bool = False,
     follow: Follow | None = None,
 ) -> Execution:
     """Work on an execution until it is over, whoever does the rest of it."""
@@ -240,7 +257,12 @@ async def work_off(
 
     watcher = asyncio.create_task(_watch(workspace, execution.id, follow)) if follow else None
     try:
-        processor = Processor(workspace, concurrency=concurrency, execution_id=execution.id)
+        processor = Processor(
+            workspace,
+            concurrency=concurrency,
+            execution_id=execution.id,
+            agent_errors_fail=agent_errors_fail,
+        )
         await processor.run(stop=stop, until=over)
     finally:
         if watcher is not None:
@@ -257,11 +279,6 @@ async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> Non
     while True:
         follow(await workspace.store.execution(execution_id))
         await asyncio.sleep(_LOOK_SECONDS)
-
-
-def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
-    """Every run that fits."""
-    return every_item(lambda cursor: records.runs(filters, cursor=cursor, limit=500))
 
 
 class ProcessorTask:

@@ -13,6 +13,7 @@ from ..conversation.definitions import Case
 from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
 from ..project.entities import (
+    UNFINISHED,
     Execution,
     RunSummary,
     Stored,
@@ -24,11 +25,10 @@ from ..project.entities import (
 from ..project.requirements import Budget, Requirement
 from ..project.secrets import check_recipient
 from ..project.validation import cases_of, check_connector, check_scenario
-from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot
+from ..storage.contract import Filters, IdempotencyKey, NewRun, Records, Snapshot, all_runs
 from ..storage.errors import NotFound
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
-from .processor import all_runs
 from .workspace import Workspace
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class ExecutionRequest:
     labels: dict[str, Any] = field(default_factory=dict[str, Any])
     requirements: Sequence[Requirement] = ()
     budget: Budget | None = None
-    until_decided: int | None = None
+    until_decided: bool = False
+    """Repeat only what is still open, at most so many times."""
     only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
 
     @property
@@ -65,6 +66,8 @@ class ExecutionRequest:
             "only": set(self.eval.scenario_ids) - {scenario.id for scenario in self.scenarios},
             "connectors": set(self.eval.connector_ids) - {connector.id for connector in self.connectors},
             "last-failed": self.only_subjects is not None,
+            # Whether there are to be further repetitions is decided when these runs are over.
+            UNFINISHED: self.until_decided,
         }
         return ", ".join(reason for reason, missing in left_out.items() if missing) or None
 
@@ -179,7 +182,8 @@ async def start_execution(
 ) -> Execution:
     """Check every run of a request and queue them."""
     runs: list[NewRun] = []
-    async for run in checked_runs(workspace, request):
+    first = replace(request, repetitions=1) if request.until_decided else request
+    async for run in checked_runs(workspace, first):
         runs.append(run)
         if len(runs) % YIELD_EVERY == 0:
             # A server has other requests to answer while it multiplies out a large eval.
@@ -195,7 +199,7 @@ async def start_execution(
         replayed=workspace.cassette is not None and workspace.cassette.replaying,
         requirements=[*request.requirements],
         budget=request.budget,
-        until_decided=request.until_decided,
+        until_decided=request.repetitions if request.until_decided else None,
     )
     environment = await asyncio.to_thread(
         environment_snapshot, workspace, request.scenarios, request.connectors

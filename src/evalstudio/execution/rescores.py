@@ -11,12 +11,12 @@ from typing import Any
 from ..base.problems import InvalidInput
 from ..project.entities import UNFINISHED, Execution, Run
 from ..project.requirements import Requirement
-from ..storage.contract import Filters, FinishedRun, IdempotencyKey, Snapshot
+from ..storage.contract import Filters, FinishedRun, IdempotencyKey, Snapshot, all_runs
 from ..storage.errors import NotFound
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
-from .processor import all_runs
 from .rescoring import TODAY, Measure, rescored_run
+from .tracing import trace_execution
 from .workspace import Workspace
 
 _GROUP = 32
@@ -110,7 +110,9 @@ async def rescore_execution(
             follow(now)
     if request.only_run is not None:
         await store.mark_partial(execution.id, "only")
-    return await store.finish_recording(execution.id)
+    done = await store.finish_recording(execution.id)
+    await trace_execution(workspace.telemetry, store, execution.id)
+    return done
 
 
 async def _groups(workspace: Workspace, request: RescoreRequest) -> AsyncIterator[list[Run]]:

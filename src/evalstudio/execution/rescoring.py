@@ -18,7 +18,7 @@ from ..conversation.preparation import PreparedScenario, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry
-from ..evaluators.results import Finding, Turn
+from ..evaluators.results import UNSEEN_MODEL, Finding, Turn
 from ..llm.usage import counting_usage, model_usage
 from ..project.entities import Run, StoredScenario, derived_id
 from ..recordings.conversation import RecordedConversation
@@ -31,6 +31,10 @@ from .tracing import traced_rescoring
 from .workspace import Workspace
 
 _BROKE_OFF: tuple[Fault, ...] = ("agent", "simulator", "system")
+
+
+# What a finding says of the models that were asked for it then.
+_PAID = ("modelUsage", UNSEEN_MODEL)
 
 
 class NotRescorable(Exception):
@@ -78,12 +82,12 @@ async def rescored_run(
     if not measure.ask_again:
         stored = reusable(workspace, run, again, environment)
     with counting_usage() as usage:
-        result = await _judge(workspace, run, again, stored)
+        result = await _judge(workspace, run, again, stored, execution_id)
     ending = ending_of(result, Turn(number=1), 0, ())
     output = dict(ending.output)
     if recording := (run.output or {}).get("recording"):
         output["recording"] = recording
-    ending = replace(ending, output=output, last_turn=None, **model_usage(usage))
+    ending = replace(ending, output=output, last_turn=None, **model_usage(usage, result.all_findings))
     judged = {turn.number: turn for turn in result.turns}
     turns = [judged.get(turn.number, turn) for turn in run.turns]
     return FinishedRun(_new_run(run, again, execution_id), turns, ending)
@@ -110,7 +114,11 @@ def answered_turns(run: Run) -> list[Turn]:
 
 
 async def _judge(
-    workspace: Workspace, run: Run, again: _Prepared, stored: StoredFindings | None = None
+    workspace: Workspace,
+    run: Run,
+    again: _Prepared,
+    stored: StoredFindings | None = None,
+    execution_id: str | None = None,
 ) -> RunResult:
     verdict = run.result
     fault = verdict.fault if verdict is not None and verdict.fault in _BROKE_OFF else None
@@ -124,7 +132,7 @@ async def _judge(
         thread_id=run.thread_id,
         stored=stored,
     )
-    return await traced_rescoring(workspace.telemetry, run, judging)
+    return await traced_rescoring(workspace.telemetry, run, judging, execution_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +260,7 @@ def _answered(turn: Turn, name: str) -> list[Finding]:
 
 
 def _reused(finding: Finding) -> Finding:
-    paid = {key: item for key, item in finding.metadata.items() if key != "modelUsage"}
+    paid = {key: item for key, item in finding.metadata.items() if key not in _PAID}
     return replace(finding, metadata=paid | {"reused": True}, pending=False)
 
 

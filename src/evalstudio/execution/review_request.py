@@ -40,7 +40,7 @@ async def request_by_scenario(workspace: Workspace, name: str) -> ReviewRequest:
     return ReviewRequest([chosen])
 
 
-def request_by_plan(workspace: Workspace, path: Path) -> ReviewRequest:
+def request_by_plan(registry: PluginRegistry, path: Path) -> ReviewRequest:
     """By the evaluators, criteria and thresholds of a scoring plan. Models and plugins are the project's."""
     plan, files = read_plan(path)
     problems = [
@@ -55,7 +55,7 @@ def request_by_plan(workspace: Workspace, path: Path) -> ReviewRequest:
     if problems:
         raise files.placed(InvalidInput(*problems))
     try:
-        scenario = scenario_of_plan(plan, path.stem, workspace.registry)
+        scenario = scenario_of_plan(plan, path.stem, registry)
     except InvalidInput as error:
         raise files.placed(error) from None
     requirements = [Requirement(criterion=name, min=least) for name, least in plan.thresholds.items()]

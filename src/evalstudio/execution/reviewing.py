@@ -22,6 +22,7 @@ from ..conversation.definitions import Case, Scenario
 from ..conversation.judging import judge_conversation
 from ..conversation.preparation import PreparedScenario, Services, prepare
 from ..conversation.results import RunResult
+from ..conversation.tracing import traced
 from ..evaluators.builtin.tool_usage import tool_usage
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry, with_keys
@@ -29,10 +30,11 @@ from ..evaluators.results import RecordingInfo, Turn
 from ..llm.usage import counting_usage, model_usage
 from ..messages import is_blank
 from ..plugins import PluginRegistry
-from ..project.entities import Stored, iso, name_key, new_id
+from ..project.entities import Execution, Stored, iso, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
+from ..telemetry import RunFacts
 from .run_worker import ending_of
 from .workspace import Workspace
 
@@ -206,8 +208,9 @@ async def review_one(
     *,
     repetition: int = 1,
     run_id: str | None = None,
+    execution: Execution | None = None,
 ) -> FinishedRun:
-    """A recorded conversation as a finished run of a scenario, ready to be stored.
+    """A recorded conversation as a finished run of a scenario, ready to be stored in an execution.
 
     Prepare the scenario once (``ReviewedScenario.of``) where there are many conversations. What is wrong with
     the scenario or with what the conversation brings along is raised as ``InvalidInput``.
@@ -216,9 +219,20 @@ async def review_one(
         scenario = ReviewedScenario.of(workspace, scenario)
     prepared = scenario.prepared_for(conversation)
     redact = _redaction(workspace.secrets)
-    log = PrintLog()
+    log, run_id = PrintLog(), run_id or new_id()
+    facts = RunFacts(
+        run_id=run_id,
+        execution_id=None if execution is None else execution.id,
+        eval_id=None if execution is None else execution.eval_id,
+        scenario=scenario.scenario.name,
+        case=conversation.task_id or conversation.id,
+        connector=conversation.agent,
+        repetition=repetition,
+        recorded=True,
+    )
+    judging = judge_recorded(prepared, conversation, workspace.services(), redact)
     with log.capturing(), counting_usage() as usage:
-        result = await judge_recorded(prepared, conversation, workspace.services(), redact)
+        result = await traced(workspace.telemetry, facts, judging)
     ending = ending_of(result, Turn(number=1), 0, ())
     output: dict[str, Any] = {**ending.output, "recording": recording_info(conversation)}
     if printed := log.text():
@@ -234,9 +248,9 @@ async def review_one(
         connector_name=conversation.agent,
         case=scenario.case_of(conversation).model_dump(mode="json", by_alias=True, exclude_none=True),
         repetition=repetition,
-        id=run_id or new_id(),
+        id=run_id,
     )
-    ending = replace(ending, output=output, last_turn=None, **model_usage(usage))
+    ending = replace(ending, output=output, last_turn=None, **model_usage(usage, result.all_findings))
     return FinishedRun(run, [*seeds, *result.turns], ending)
 
 

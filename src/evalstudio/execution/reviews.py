@@ -24,11 +24,12 @@ from ..storage.contract import FinishedRun, IdempotencyKey, Snapshot
 from .environment import environment_snapshot
 from .labels import with_automatic_labels
 from .reviewing import ReviewedScenario, review_one
+from .tracing import trace_execution
 from .workspace import Workspace
 
 GROUP = 64
 _MOST_TOLD = 100
-_UNREADABLE = "unreadable"
+UNREADABLE = "unreadable"
 
 Follow = Callable[["Review"], None]
 
@@ -104,10 +105,12 @@ async def review_conversations(
     concurrency: int | None = None,
     stop: asyncio.Event | None = None,
     follow: Follow | None = None,
+    is_last: bool = True,
 ) -> Review:
     """Judge conversations and store them as runs, a group at a time, until none is left or it is stopped.
 
-    What is under way when it is stopped is finished and stored; the execution stays marked as unfinished.
+    What is under way when it is stopped is finished and stored; the execution stays marked as unfinished, as
+    it does where these are not the last ones.
     """
     work = _Work(workspace, request, execution, concurrency or workspace.config.max_concurrency, stop)
     review, store = Review(execution), workspace.store
@@ -121,10 +124,11 @@ async def review_conversations(
         if follow is not None:
             follow(review)
     if review.bad:
-        await store.mark_partial(execution.id, _UNREADABLE)
+        await store.mark_partial(execution.id, UNREADABLE)
     review.stopped = work.is_stopped
-    if not review.stopped:
+    if is_last and not review.stopped:
         review.execution = await store.finish_recording(execution.id)
+        await trace_execution(workspace.telemetry, store, execution.id)
     return review
 
 
@@ -195,7 +199,7 @@ class _Work:
         if item.task_id is not None:
             subject = (scenario.scenario.name, item.agent, item.task_id)
             self._repetitions[subject] += 1
-            repetition = self._repetitions[subject]
+            repetition = item.repetition or self._repetitions[subject]
         return _Job(item, scenario, repetition, derived_id(self._execution.id, item.id))
 
     async def _judge(self, job: _Job) -> FinishedRun | Unreadable | None:
@@ -209,6 +213,7 @@ class _Work:
                     job.conversation,
                     repetition=job.repetition,
                     run_id=job.run_id,
+                    execution=self._execution,
                 )
             except (InvalidInput, ConnectorError) as error:
                 return _refused(job.conversation, error)

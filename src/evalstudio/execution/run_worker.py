@@ -62,8 +62,8 @@ class RunWorker:
             return refused
         log = PrintLog()
         with log.capturing(), counting_usage() as usage:
-            ending = await self._converse(claimed, prepared, agent)
-        ending = replace(ending, **model_usage(usage))
+            ending, findings = await self._converse(claimed, prepared, agent)
+        ending = replace(ending, **model_usage(usage, findings))
         if printed := log.text():
             redact: Redaction = getattr(agent, "redaction", Redaction())
             output = {**ending.output, "log": redact(printed)}
@@ -82,7 +82,10 @@ class RunWorker:
         reason = next((reason for reason in reasons if reason is not None), None)
         return None if reason is None else _error("judge", reason)
 
-    async def _converse(self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent) -> RunEnding:
+    async def _converse(
+        self, claimed: ClaimedRun, prepared: PreparedScenario, agent: Agent
+    ) -> tuple[RunEnding, list[Finding]]:
+        """How it ended, and all that was found."""
         store, lease = self._workspace.store, claimed.lease
         if prepared.seeds:
             await store.append_turn(lease, Turn(number=0, messages=prepared.seeds))
@@ -98,7 +101,7 @@ class RunWorker:
                 case Finished(result=result) if result.interrupted:
                     raise AttemptInterrupted(result.error or result.reason)
                 case Finished(result=result):
-                    return ending_of(result, broken_off, *stored)
+                    return ending_of(result, broken_off, *stored), result.all_findings
                 case _:
                     pass
         raise AssertionError("a conversation always finishes")

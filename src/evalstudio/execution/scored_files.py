@@ -1,10 +1,8 @@
-"""The results files of ``evalstudio score`` in a project folder: which there are, and what one comes to."""
+"""A results file of ``evalstudio score`` in a project folder: what it comes to, and its records."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +11,13 @@ from pydantic import Field
 
 from ..base.problems import InvalidInput
 from ..evaluators.results import Outcome
-from ..project.entities import Moment
 from ..project.validation import inside
 from ..reporting.recorded import summary_json
 from ..reporting.statistics import Figure
-from ..scoring.results_file import note_of
 from ..scoring.summary import DatasetSummary
 
-MOST_FILES = 100
 MOST_BYTES = 100_000_000
 MOST_RECORDS = 200
-_MOST_FOLDERS = 2_000
-_SKIPPED = frozenset({"node_modules", ".git", ".venv", "venv", "__pycache__"})
-
-
-class ResultsFileEntry(Figure):
-    """A results file that was found."""
-
-    path: str = Field(description="Relative to the project folder")
-    bytes: int
-    written_at: Moment
 
 
 class RecordReason(Figure):
@@ -64,26 +49,6 @@ class ScoredFile(Figure):
     more_records: int
 
 
-def list_results(folder: Path) -> list[ResultsFileEntry]:
-    """The results files in a folder, told by the note beside each; the newest first."""
-    entries = [_entry(folder, path) for path in _noted(folder)]
-    return sorted(entries, key=lambda one: one.written_at, reverse=True)[:MOST_FILES]
-
-
-def _noted(folder: Path) -> Iterator[Path]:
-    for number, (at, folders, files) in enumerate(os.walk(folder)):
-        folders[:] = [] if number > _MOST_FOLDERS else [one for one in folders if one not in _SKIPPED]
-        names = set(files)
-        yield from (Path(at) / one for one in files if note_of(Path(one)).name in names)
-
-
-def _entry(folder: Path, path: Path) -> ResultsFileEntry:
-    stat = path.stat()
-    written = datetime.fromtimestamp(stat.st_mtime, UTC)
-    name = path.relative_to(folder).as_posix()
-    return ResultsFileEntry(path=name, bytes=stat.st_size, written_at=written)
-
-
 def results_path(folder: Path, name: str) -> Path:
     """A results file inside the project folder that is small enough to be read at once."""
     path = inside(folder, name)
@@ -97,15 +62,17 @@ def results_path(folder: Path, name: str) -> Path:
     return path
 
 
-def read_results(folder: Path, name: str, outcome: Outcome | None = None) -> ScoredFile:
-    """Its summary over all records, and the first records that came to this outcome."""
+def read_results(
+    folder: Path, name: str, outcome: Outcome | None = None, record: str | None = None
+) -> ScoredFile:
+    """Its summary over all records, and the first that came to this outcome or have this id."""
     path, summary = results_path(folder, name), DatasetSummary()
     records: list[ScoredRecord] = []
     matching = 0
     for place, result in _lines(path, name):
         try:
             summary.add(result)
-            if outcome is None or result["outcome"] == outcome:
+            if outcome in (None, result["outcome"]) and record in (None, str(result["recordId"])):
                 matching += 1
                 if len(records) < MOST_RECORDS:
                     records.append(_record(result))

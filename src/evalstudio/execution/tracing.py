@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 from time import time_ns
 from typing import TYPE_CHECKING
 
 from ..conversation.results import RunResult
 from ..conversation.tracing import traced
-from ..project.entities import Execution, Run, RunSummary
+from ..project.entities import Execution, Run, RunSummary, derived_id
 from ..storage.contract import ClaimedRun, Records, RunEnding
 from ..storage.errors import StorageError
 from ..telemetry import RunFacts
@@ -37,9 +38,19 @@ async def traced_run(
         return ending
 
 
-async def traced_rescoring(telemetry: Telemetry | None, run: Run, judging: Awaitable[RunResult]) -> RunResult:
-    """What judging a stored run again comes to; its results are about the spans of then."""
-    return await traced(telemetry, _facts(run, attempt=run.attempt, rescored=True), judging)
+async def traced_rescoring(
+    telemetry: Telemetry | None, run: Run, judging: Awaitable[RunResult], execution_id: str | None = None
+) -> RunResult:
+    """What judging a stored run again comes to; its results are about the spans of then.
+
+    Where the result is kept, it is told as a run of the execution it is kept in.
+    """
+    is_recorded = bool((run.output or {}).get("recording"))
+    facts = _facts(run, attempt=run.attempt, rescored=True)
+    facts = replace(facts, recorded=is_recorded, held_in=run.execution_id or None)
+    if execution_id is not None:
+        facts = replace(facts, execution_id=execution_id, run_id=derived_id(execution_id, run.id))
+    return await traced(telemetry, facts, judging)
 
 
 async def trace_execution(telemetry: Telemetry | None, records: Records, execution_id: str) -> None:

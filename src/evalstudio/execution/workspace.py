@@ -45,7 +45,7 @@ class LazyPlugins:
     """The plugins of a project, imported when they are first needed: what needs none runs none of them."""
 
     def __init__(self, config_path: Path | None, *, tolerant: bool) -> None:
-        self._config_path = config_path
+        self.config_path = config_path
         self.problems: dict[str, str] | None = {} if tolerant else None
         self.is_loaded = False
 
@@ -53,7 +53,7 @@ class LazyPlugins:
     def registry(self) -> PluginRegistry:
         # What a plugin prints while it is imported must not end up in what a command prints.
         with redirect_stdout(sys.stderr):
-            path = self._config_path
+            path = self.config_path
             registry = load_plugins(path, problems=self.problems) if path else create_registry()
         self.is_loaded = True
         return registry
@@ -109,6 +109,11 @@ class Workspace:
     def plugin_problems(self) -> Mapping[str, str]:
         """What is wrong with which plugin, where the project is open all the same."""
         return self.plugins.problems or {}
+
+    @property
+    def config_path(self) -> Path | None:
+        """The config file, where there is one."""
+        return self.plugins.config_path.resolve() if self.plugins.config_path else None
 
     @property
     def http(self) -> HttpPool:

@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
 from ..base.concurrency import blocking
-from ..base.extras import needs_extra
 from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
@@ -23,8 +22,11 @@ from ..messages import Message, TokensUsage
 from ..telemetry import model_call
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
+from .connections import Connection, Reply
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
+from .opening import open_connection
+from .prices import cost_of
 from .quota import ModelQuota, SharedLimits, quota_key
 from .settings import (
     LlmSettings,
@@ -36,11 +38,7 @@ from .settings import (
     find_target,
     known_secrets,
 )
-from .usage import RoleUsage, cost_of, count_usage
-
-if TYPE_CHECKING:
-    from .connections import Connection
-    from .wire import Reply
+from .usage import RoleUsage, count_usage
 
 T = TypeVar("T")
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -212,8 +210,8 @@ class Llm:
             return connection
         async with self._connecting:
             if target.provider not in self._connections:
-                # Loading a provider's library takes a second or two: not on the event loop.
-                opening = partial(_open, self.settings, target.provider)
+                # Loading what it takes to ask a provider is nothing for the event loop.
+                opening = partial(open_connection, self.settings, target.provider)
                 self._connections[target.provider] = await blocking.run(opening)
                 self._stored.hide([self._connections[target.provider].secret])
             return self._connections[target.provider]
@@ -275,13 +273,6 @@ class Llm:
             quota = ModelQuota(key, self.settings.requests_per_minute, self._shared)
             self._quotas[target] = quota
         return quota
-
-
-def _open(settings: LlmSettings, provider: str) -> Connection:
-    with needs_extra(provider, f'the provider "{provider}"', ModelError):
-        from .connections import Connection
-
-        return Connection(settings, provider)
 
 
 def _name(target: Target) -> str:

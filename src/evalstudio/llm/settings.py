@@ -10,6 +10,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
@@ -35,9 +36,17 @@ _PRINTABLE = re.compile(r"[!-~]+")
 
 def _address(value: str) -> str:
     url = value.strip().rstrip("/")
-    if not REFERENCE.search(url) and not re.match(r"https?://[^/\s]+", url):
+    if not REFERENCE.search(url) and not _is_address(url):
         raise ValueError('must be an address such as "http://127.0.0.1:11434/v1"')
     return url
+
+
+def _is_address(url: str) -> bool:
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        return False
+    return re.match(r"https?://[^/\s]+", url) is not None
 
 
 Address = Annotated[str, AfterValidator(_address)]
@@ -123,6 +132,13 @@ def _resolved(text: str, field: str) -> str:
         raise ModelError(str(error)) from None
 
 
+def _resolved_address(text: str, field: str) -> str:
+    try:
+        return _address(_resolved(text, field))
+    except ValueError as error:
+        raise ModelError(f"{field} {error}") from None
+
+
 def resolve_secret(secret: SecretStr | str, field: str = "llmSettings.apiKey") -> str:
     """The secret itself, fit to be sent in a header."""
     value = _resolved(secret.get_secret_value() if isinstance(secret, SecretStr) else secret, field)
@@ -198,7 +214,7 @@ def find_access(settings: LlmSettings, provider: str) -> Access:
     access = settings.access(provider)
     field = setting_name("apiKey", provider, own)
     if access.base_url:
-        base_url = _resolved(access.base_url, setting_name("baseUrl", provider, own))
+        base_url = _resolved_address(access.base_url, setting_name("baseUrl", provider, own))
     elif provider in _ADDRESSES:
         base_url = _ADDRESSES[provider]
     else:

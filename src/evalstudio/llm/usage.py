@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..evaluators.results import UNSEEN_MODEL, Finding
 from ..messages import TokensUsage
 
 
@@ -91,8 +92,11 @@ def count_usage(role: str, tokens: TokensUsage, cost: float | None) -> None:
 _NAMES_OF_ROLES = {"simulator": ("persona",), "judge": ("evaluation", "embedding")}
 
 
-def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
-    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0."""
+def model_usage(usage: Mapping[str, RoleUsage], findings: Iterable[Finding]) -> dict[str, Any]:
+    """Tokens and cost of the models by role. Nothing asked is nothing used; unknown is None, never 0.
+
+    A plugin's judge may ask a model of its own, as its findings say; then nothing is known of all judges.
+    """
     fields: dict[str, Any] = {}
     for role, names in _NAMES_OF_ROLES.items():
         used = [usage[name] for name in names if name in usage]
@@ -100,25 +104,6 @@ def model_usage(usage: Mapping[str, RoleUsage]) -> dict[str, Any]:
         priced = all(not one.unpriced for one in used)
         fields[f"{role}_tokens"] = sum(one.tokens.total_tokens for one in used) if told else None
         fields[f"{role}_cost"] = sum(one.cost or 0.0 for one in used) if priced else None
+    if any(finding.metadata.get(UNSEEN_MODEL) for finding in findings):
+        fields |= {"judge_tokens": None, "judge_cost": None}
     return fields
-
-
-# Any other name is one the user chose for a server of their own, whose prices nobody knows.
-_PRICED = frozenset({"openai", "anthropic", "google"})
-
-
-def cost_of(provider: str, model: str, usage: TokensUsage, cached_tokens: int = 0) -> float | None:
-    """US dollars for one call; ``None`` where the price is not known. Prices come with the library."""
-    if provider not in _PRICED:
-        return None
-    from genai_prices import Usage, calc_price
-
-    tokens = Usage(
-        input_tokens=usage.input_tokens,
-        cache_read_tokens=min(cached_tokens, usage.input_tokens),
-        output_tokens=usage.output_tokens,
-    )
-    try:
-        return float(calc_price(tokens, model, provider_id=provider).total_price)
-    except LookupError:
-        return None

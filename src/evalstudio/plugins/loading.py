@@ -13,10 +13,10 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import groupby
 from pathlib import Path
@@ -219,9 +219,31 @@ def find_plugin(name: str, base: Path) -> PluginSource:
 
 def declared_plugins() -> Iterator[PluginSource]:
     """The plugins that installed packages declare as entry points, one per package."""
-    points = sorted(entry_points(group=GROUP), key=lambda point: (_owner(point), point.name))
+    points = sorted(_declared_points(), key=lambda point: (_owner(point), point.name))
     for owner, of_owner in groupby(points, _owner):
         yield _from_points(owner, owner, of_owner)
+
+
+def _declared_points() -> Iterator[EntryPoint]:
+    """As ``importlib.metadata.entry_points`` has them: of two packages of one name the first counts."""
+    names = {name for folder in sys.path for name in _declaring(folder, _changed_at(folder))}
+    for name in names:
+        yield from Distribution.from_name(name).entry_points.select(group=GROUP)
+
+
+@lru_cache(maxsize=1024)
+def _declaring(folder: str, changed_at: int) -> list[str]:
+    """The packages in a folder that declare plugins. Reading them all takes long; installing one changes
+    the folder's time."""
+    packages = distributions(path=[folder])
+    return [one.name for one in packages if one.entry_points.select(group=GROUP)]
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return Path(folder or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _owner(point: EntryPoint) -> str:

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from ..base.constructed import constructed
 from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
 from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
@@ -251,18 +252,27 @@ class Subject(BaseModel):
     @classmethod
     def of(cls, run: Any) -> Subject:
         """The subject of a run or of a row with a run's columns; nothing is checked again."""
-        return cls.model_construct(**{name: getattr(run, name) for name in cls.model_fields})
+        return constructed(cls, {name: getattr(run, name) for name in cls.model_fields})
+
+    @staticmethod
+    def key_of(run: Any) -> tuple[str | None, ...]:
+        """What tells the subjects of runs apart; names may change from one execution to the next."""
+        return run.scenario_id or run.scenario_name, run.case_name, run.persona_id, run.connector_id
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """What tells subjects apart; names may change from one execution to the next."""
-        return self.scenario_id or self.scenario_name, self.case_name, self.persona_id, self.connector_id
+        return Subject.key_of(self)
 
     @computed_field
     @property
     def label(self) -> str:
         parts = (self.scenario_name, self.case_name, self.persona_name, self.connector_name)
         return " · ".join(part for part in parts if part)
+
+
+def reasons_of(partial: str | None) -> list[str]:
+    """Why an execution is not whole, one by one."""
+    return partial.split(", ") if partial else []
 
 
 class Execution(_Entity):
@@ -278,8 +288,8 @@ class Execution(_Entity):
     labels: dict[str, Any] = Field(default_factory=dict[str, Any], description="Git commit, branch, anything")
     partial: str | None = Field(
         default=None,
-        description="Why it is not whole: only, connectors, last-failed, cancelled, deleted, budget; of a "
-        "review: unfinished, unreadable",
+        description="Why it is not whole: only, connectors, last-failed, cancelled, deleted, budget, "
+        "unreadable; unfinished while more runs are to come",
     )
     replayed: bool = Field(default=False, description="Answered from a recording; no agent was called")
     requirements: list[Requirement] = Field(
@@ -300,8 +310,8 @@ class Execution(_Entity):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether more runs are to come of a review, or would have come if it had not been stopped."""
-        return UNFINISHED in (self.partial or "").split(", ")
+        """Whether more runs may come, or would have come if a review had not been stopped."""
+        return UNFINISHED in reasons_of(self.partial)
 
 
 class Baseline(BaseModel):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_
 
 from ..base.files import read_file
 from ..base.problems import InvalidInput, problems_of
+from ..base.text import percent
 from ..conversation.definitions import Definition
 
 RequirementKind = Literal[
@@ -106,6 +107,15 @@ class Requirement(Definition):
         ordered = [first, *(name for name in values if name != first)]
         return ",".join(f"{name}{_operator(name)}{_plain(values[name])}" for name in ordered)
 
+    @property
+    def sentence(self) -> str:
+        """What it requires, for people who do not type it: ``pass rate at least 90%, of "Refund"``."""
+        parts = [_SENTENCES[self.kind](self)]
+        parts += [f'of "{self.scenario}"'] if self.scenario else []
+        parts += [f'of scenarios tagged "{self.tag}"'] if self.tag else []
+        parts += [f"at {percent(self.confidence)} confidence"] if self.confidence else []
+        return ", ".join(parts)
+
     @model_validator(mode="after")
     def _one_kind(self) -> Requirement:
         values = {field: getattr(self, name) for name, field in _FIELDS.items()}
@@ -145,6 +155,38 @@ def _check_bounds(requirement: Requirement, kind: RequirementKind) -> None:
             raise ValueError(f"{kind} needs min or max: what is required of it")
         if low is not None and high is not None and low > high:
             raise ValueError(f"min {low:g} is more than max {high:g}")
+
+
+def _bounded(one: Requirement) -> str:
+    what = f'mean of "{one.metric or one.criterion}"'
+    if one.percentile is not None:
+        what = f'{one.percentile:g}th percentile of "{one.metric}"'
+    least = [] if one.min is None else [f"at least {one.min:,g}"]
+    return f"{what} {' and '.join(least if one.max is None else [*least, f'at most {one.max:,g}'])}"
+
+
+def _not_worse(one: Requirement) -> str:
+    effect = f", drops below {percent(one.min_effect)} do not count" if one.min_effect else ""
+    return f'no regression against "{one.no_regression}"{effect}'
+
+
+def _covered(one: Requirement) -> str:
+    of = "" if one.criterion is None else f' of "{one.criterion}"'
+    return f"coverage{of} at least {percent(one.min_coverage or 0.0)}"
+
+
+_SENTENCES: dict[RequirementKind, Callable[[Requirement], str]] = {
+    "passRate": lambda one: f"pass rate at least {percent(one.pass_rate or 0.0)}",
+    "passHatK": lambda one: (
+        f"pass^{one.k}, all of {one.k} runs passed, for at least {percent(one.pass_hat_k or 0.0)} of subjects"
+    ),
+    "noRegression": _not_worse,
+    "maxErrors": lambda one: f"errors at most {one.max_errors}",
+    "maxFlaky": lambda one: f"flaky subjects at most {one.max_flaky}",
+    "minCoverage": _covered,
+    "metric": _bounded,
+    "criterion": _bounded,
+}
 
 
 class Budget(Definition):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..base.text import counted
 from ..conversation.results import RunResult
 from ..evaluators.results import Finding, Outcome, with_later
 from ..storage.contract import FinishedRun
@@ -53,7 +54,7 @@ class ScenarioResult:
         return "\n\n".join([self._counts(), *(explained(run) for run in self.runs if not run.passed)])
 
     def _counts(self) -> str:
-        runs = "1 run" if len(self.runs) == 1 else f"{len(self.runs)} runs"
+        runs = counted(len(self.runs), "run")
         passed = sum(run.passed for run in self.runs)
         return f"{runs}, {passed} passed"
 

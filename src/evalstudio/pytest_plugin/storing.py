@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from ..base.concurrency import run_sync
 from ..base.json_text import json_text
 from ..base.problems import InvalidInput
+from ..base.text import counted
 from ..evaluators.results import Finding, Turn, Verdict
 from ..execution.definitions import load_project_state
 from ..execution.labels import automatic_labels
@@ -151,7 +152,7 @@ class ResultKeeper:
             self._told = f"the results could not be stored: {error}"
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         else:
-            runs = "1 run" if execution.counts.total == 1 else f"{execution.counts.total:,} runs"
+            runs = counted(execution.counts.total, "run")
             self._told = f"{runs} stored; see: evalstudio execution show {execution.id}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

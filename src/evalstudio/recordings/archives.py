@@ -12,6 +12,7 @@ from importlib import import_module
 from io import BufferedReader
 from typing import Any, BinaryIO, cast
 
+from ..base.extras import needs_extra
 from ..base.paths import fields_of
 from .documents import Document, Unreadable, decode, read_documents
 from .json_stream import LONGEST, TOO_LARGE
@@ -96,11 +97,8 @@ def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
 
 def _unpacked_zstd(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
     """What Inspect packs with zstd, which Python's own library reads from 3.14 on."""
-    try:
+    with needs_extra("inspect", "it is packed with zstd, and reading that", ValueError):
         zstandard: Any = import_module("zstandard")
-    except ImportError:
-        hint = "pip install zstandard, or write it as JSON with: inspect log convert --to json"
-        raise ValueError(f"is packed with zstd; {hint}") from None
     file = cast(BinaryIO, archive.fp)
     file.seek(member.header_offset + _NAME_LENGTHS)
     file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)

@@ -21,7 +21,8 @@ class RecordedConversation:
 
     ``id`` names it in its source, ``origin`` says where it was read ("chats.jsonl, line 12").
     ``seeds`` is what was said before the first message of the user, system prompts included.
-    ``task_id`` and ``trial`` tell repetitions of one task from different tasks. ``error`` is why the agent
+    ``task_id`` and ``trial`` tell repetitions of one task from different tasks; ``repetition`` is the number
+    among them, where somebody counted before. ``error`` is why the agent
     broke off, in the words of the source. ``tools`` are the schemas of the tools the agent had.
     """
 
@@ -35,6 +36,7 @@ class RecordedConversation:
     tags: Sequence[str] = ()
     task_id: str | None = None
     trial: int | None = None
+    repetition: int | None = None
     agent: str | None = None
     started: datetime | None = None
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -66,6 +68,7 @@ class ConversationBuilder:
         at: datetime | None = None,
         usage: TokensUsage | None = None,
         latency_ms: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         if message.role == "user":
             self._add_question(message, at)
@@ -73,6 +76,8 @@ class ConversationBuilder:
             self.seeds.append(message)
         else:
             self._add_answer(self.turns[-1], message, at, usage, latency_ms)
+            if metadata:
+                self.turns[-1].metadata = {**(self.turns[-1].metadata or {}), **metadata}
 
     def _add_question(self, message: Message, at: datetime | None) -> None:
         self._asked = at

@@ -21,10 +21,12 @@ from ..base.json_text import why_not_json
 from ..base.paths import fields_of, items_of
 from ..base.problems import path_text
 from ..messages import has_speaker
-from .json_stream import DEEPEST, LONGEST, TOO_LARGE, BrokenJson, JsonStream, TooLarge
+from .json_stream import CHUNK_BYTES, DEEPEST, LONGEST, TOO_LARGE, BrokenJson, JsonStream, TooLarge
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
+# What no document ends with: the next line goes on with it.
+_UNFINISHED = (b"{", b"[", b",", b":")
 _NO_NUMBER = re.compile(rb"\bNaN\b|\bInfinity\b")
 # What others measured may hold NaN: it is not judged here.
 _SCORES = frozenset({"scores", "score", "metrics", "reductions"})
@@ -32,9 +34,14 @@ _SCORES = frozenset({"scores", "score", "metrics", "reductions"})
 _LISTS: Mapping[tuple[str, ...], str | None] = {
     ("samples",): "eval",
     ("results", "results"): None,
-    ("resourceSpans",): None,
+    ("resourceSpans", "scopeSpans", "spans"): None,
+    ("resourceLogs", "scopeLogs", "logRecords"): None,
     ("runs",): None,
 }
+# What is on the way to them, and where that is a list itself.
+_ON_THE_WAY = frozenset(path[:size] for path in _LISTS for size in range(1, len(path)))
+_LISTS_OF_LISTS = frozenset(path for path in _ON_THE_WAY if path[0].startswith("resource"))
+_ADVICE = "; a larger file is read where every line is a document of its own (JSON lines)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def read_documents(file: BufferedReader, origin: str) -> Iterator[Document | Unr
     if len(first) <= LONGEST:
         second = file.readline(LONGEST + 1)
     if _is_line(first, second):
-        yield from _lines(chain((first, second), _rest(file)), origin, blank)
+        yield from _lines(file, chain((first, second), _rest(file)), origin, blank)
     elif first.lstrip(_BLANK).startswith((b"{", b"[")):
         yield from _streamed(JsonStream(file, first + second, line=blank + 1), origin)
     elif first:
@@ -80,7 +87,8 @@ def read_documents(file: BufferedReader, origin: str) -> Iterator[Document | Unr
 
 def _is_line(first: bytes, second: bytes) -> bool:
     """Whether every line is a document: the first one is whole, or broken and the next one begins anew."""
-    if second.startswith(b"{") and not first.lstrip(_BLANK).startswith(b"[") and first.rstrip(_BLANK) != b"{":
+    goes_on = first.lstrip(_BLANK).startswith(b"[") or first.rstrip(_BLANK).endswith(_UNFINISHED)
+    if second.startswith(b"{") and not goes_on:
         return True
     if first.lstrip(_BLANK).startswith(b"[") and not second.strip(_BLANK):
         return False
@@ -100,16 +108,33 @@ def _rest(file: BufferedReader) -> Iterator[bytes]:
         yield line
 
 
-def _lines(lines: Iterator[bytes], origin: str, number: int) -> Iterator[Document | Unreadable]:
-    continued = False
-    for line in lines:
-        number += 0 if continued else 1
-        whole = len(line) <= LONGEST or line.endswith(b"\n")
-        if not continued and not whole:
-            yield Unreadable(origin, number, f"the line is longer than {LONGEST >> 20} MB")
-        if not continued and whole and line.strip(_BLANK):
+def _lines(
+    file: BufferedReader, lines: Iterator[bytes], origin: str, before: int
+) -> Iterator[Document | Unreadable]:
+    for number, line in enumerate(lines, before + 1):
+        if len(line) > LONGEST and not line.endswith(b"\n"):
+            rest = _RestOfLine(file)
+            yield from _streamed(JsonStream(rest, line, line=number), origin)
+            rest.pass_over()
+        elif line.strip(_BLANK):
             yield _document(line.strip(_BLANK), number, origin)
-        continued = not line.endswith(b"\n")
+
+
+class _RestOfLine:
+    """A file up to the end of the line that it stands in."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._is_over = False
+
+    def read(self, size: int) -> bytes:
+        data = b"" if self._is_over else self._file.readline(size)
+        self._is_over = not data or data.endswith(b"\n")
+        return data
+
+    def pass_over(self) -> None:
+        while self.read(CHUNK_BYTES):
+            pass
 
 
 def _document(text: bytes, line: int, origin: str) -> Document | Unreadable:
@@ -240,23 +265,39 @@ class _Envelope:
             inner = (*path, name)
             token = self.stream.peek()
             if token == b"[" and inner in _LISTS and (_LISTS[inner] or name) in {*fields, name}:
-                yield from self._split(fields, name)
-            elif token == b"{" and any(inner == long[:-1] for long in _LISTS if len(long) > 1):
+                yield from self._split(fields, inner)
+            elif token == b"[" and inner in _LISTS_OF_LISTS:
+                yield from self._each(fields, inner)
+            elif token == b"{" and inner in _ON_THE_WAY:
                 fields[name] = dict[str, Any]()
                 yield from self._fields(fields[name], inner)
             else:
                 fields[name] = self._value()
 
-    def _split(self, fields: dict[str, Any], name: str) -> Iterator[Document | Unreadable]:
+    def _each(self, fields: dict[str, Any], path: tuple[str, ...]) -> Iterator[Document | Unreadable]:
+        """The objects of a list on the way, of which one at a time is held."""
+        size, name = self.size, path[-1]
+        for _ in self.stream.items():
+            if self.stream.peek() != b"{":
+                fields[name] = [self._value()]
+                self.problem = self.problem or f'an item of "{name}" is no object'
+                continue
+            item = dict[str, Any]()
+            fields[name] = [item]
+            yield from self._fields(item, path)
+            self.size = size
+        fields[name] = []
+
+    def _split(self, fields: dict[str, Any], path: tuple[str, ...]) -> Iterator[Document | Unreadable]:
         self.is_split = True
         for _ in self.stream.items():
             item = _whole(self.stream, self.origin)
             if isinstance(item, Unreadable):
                 yield item
                 continue
-            fields[name] = [item.value]
-            yield Document(item.line, _copied(self.whole))
-        fields[name] = []
+            fields[path[-1]] = [item.value]
+            yield Document(item.line, _copied(self.whole, path))
+        fields[path[-1]] = []
 
     def _value(self) -> Any:
         """The next value. One that cannot be held or read spoils the object, not what comes after it."""
@@ -268,11 +309,18 @@ class _Envelope:
             return decode(text)
         except BrokenJson:
             raise
-        except (ValueError, TooLarge) as error:
+        except TooLarge as error:
+            self.problem = self.problem or f"{error}{_ADVICE}"
+        except ValueError as error:
             self.problem = self.problem or str(error)
-            return None
+        return None
 
 
-def _copied(whole: dict[str, Any]) -> dict[str, Any]:
+def _copied(value: Any, path: tuple[str, ...]) -> Any:
     """The objects on the way to the list are filled further; the rest is never changed."""
-    return {name: dict(fields_of(item)) if isinstance(item, dict) else item for name, item in whole.items()}
+    if (items := items_of(value)) is not None and path:
+        return [_copied(item, path) for item in items]
+    if not isinstance(value, dict):
+        return value
+    fields = cast(dict[str, Any], value)
+    return {name: _copied(item, path[1:]) if path[:1] == (name,) else item for name, item in fields.items()}

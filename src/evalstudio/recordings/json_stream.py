@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Protocol
 
 import orjson
 
@@ -34,10 +34,16 @@ class TooLarge(Exception):
     """A value that is not held; what comes after it can be read."""
 
 
+class Readable(Protocol):
+    """What gives so many bytes at most, and none at its end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
 class JsonStream:
     """Text of any length, of which one value at a time is held."""
 
-    def __init__(self, file: BinaryIO, begun: bytes = b"", line: int = 1) -> None:
+    def __init__(self, file: Readable, begun: bytes = b"", line: int = 1) -> None:
         self._file = file
         self._data = begun
         self._place = 0

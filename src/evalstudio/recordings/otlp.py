@@ -8,8 +8,9 @@ there are, for a call that nobody sees would satisfy every check that forbids on
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from .conversation import ConversationBuilder, RecordedConversation
 from .span_attributes import attributes_of
 from .span_messages import (
     Exchange,
-    ToolRun,
+    MessageReader,
     error_of,
     exchange_of,
     history_of,
@@ -28,17 +29,17 @@ from .span_messages import (
     tool_run_of,
     tools_of,
 )
-from .spans import Span
+from .spans import Span, traceparent
 from .threads import (
     Said,
     Thread,
-    add_result,
+    Threads,
+    Work,
+    add_results,
     calls_of,
     common,
-    continued,
     hash_of,
     head_of,
-    insert,
     insert_all,
     traces_of_questions,
 )
@@ -80,16 +81,19 @@ class _Assembly:
                 events[one.trace_id, one.span_id].append(one)
         models = [one for one in self.spans if one.role == "llm"]
         models += [one[0] for key, one in events.items() if key not in self.by_id]
+        self.read = MessageReader()
         self.exchanges = [
-            exchange_of(one, events.get((one.trace_id, one.span_id), ())) for one in _in_order(models)
+            exchange_of(one, events.get((one.trace_id, one.span_id), ()), self.read)
+            for one in _in_order(models)
         ]
         self.tools = [tool_run_of(one) for one in self.spans if one.role == "tool"]
-        self.has_id = any(one.conversation_id for one in self.spans)
-        self.threads: list[Thread] = []
+        self.work = Work()
+        self.threads = Threads(self.work, has_id=any(one.conversation_id for one in self.spans))
+        self.inside_tool: dict[tuple[str, str], bool] = {}
 
     def result(self) -> Assembled:
         for exchange in self.exchanges:
-            if exchange.inputs or exchange.outputs:
+            if (exchange.inputs or exchange.outputs) and not self.work.is_over:
                 self._place(exchange)
         self._add_histories()
         main = self._main()
@@ -100,111 +104,76 @@ class _Assembly:
         return Assembled(conversation, attributes_of(self.spans), head, tail)
 
     def _place(self, exchange: Exchange) -> None:
-        """Put an exchange into the thread that it continues."""
-        keys = exchange.keys
-        nested = self._in_tool(exchange.span)
-        candidates = [one for one in self.threads if self._in_tool(one.exchanges[0].span) == nested]
-        best = max(candidates, key=lambda one: continued(one.keys, keys), default=None)
-        if best is not None and (known := continued(best.keys, keys)):
-            best.add(exchange, known)
-        elif (stateful := self._stateful(exchange, candidates)) is not None:
-            stateful.add(exchange, 0)
-        else:
-            self._branch(exchange, candidates)
-
-    def _branch(self, exchange: Exchange, candidates: Sequence[Thread]) -> None:
-        """A thread of its own, with what it has in common with another one."""
-        keys = exchange.keys
-        origin = max(candidates, key=lambda one: common(one.keys, keys), default=None)
-        known = common(origin.keys, keys) if origin is not None else 0
-        thread = Thread()
-        if origin is not None and known:
-            thread.said = origin.said[:known]
-            used = {id(one.exchange) for one in thread.said if one.exchange is not None}
-            thread.exchanges = [one for one in origin.exchanges if id(one) in used]
-        thread.add(exchange, known)
-        self.threads.append(thread)
-
-    def _stateful(self, exchange: Exchange, candidates: Sequence[Thread]) -> Thread | None:
-        """The thread of a call without history: its provider keeps it, and only what is new is sent."""
-        if any(message.role == "assistant" for message in exchange.inputs):
-            return None
-        answered = {message.tool_call_id for message in exchange.inputs if message.tool_call_id}
-        for thread in reversed(candidates):
-            last = thread.exchanges[-1].span
-            calls = {call.id for one in thread.said for call in one.message.tool_calls or () if call.id}
-            other_turn = self.has_id and last.trace_id != exchange.span.trace_id
-            if answered & calls or (other_turn and not answered):
-                return thread
-        return None
+        self.threads.place(exchange, nested=self._in_tool(exchange.span))
 
     def _in_tool(self, span: Span) -> bool:
         """Whether it happened while a tool was run: then somebody else than the user was answered."""
-        seen: set[str] = set()
-        while span.parent_id and span.parent_id not in seen:
-            seen.add(span.parent_id)
-            parent = self.by_id.get((span.trace_id, span.parent_id))
-            if parent is None:
-                return False
-            if parent.role == "tool":
-                return True
-            span = parent
-        return False
+        passed: dict[tuple[str, str], None] = {}
+        key, inside = (span.trace_id, span.parent_id), False
+        while key not in passed and (parent := self.by_id.get(key)) is not None:
+            inside = parent.role == "tool" or self.inside_tool.get(key, False)
+            if inside or key in self.inside_tool:
+                break
+            passed[key] = None
+            key = (parent.trace_id, parent.parent_id)
+        self.inside_tool |= dict.fromkeys(passed, inside)
+        return inside
 
     def _add_histories(self) -> None:
         """What only the span of a whole run of the agent tells: a call that failed has no messages itself."""
         for span in sorted((one for one in self.spans if one.role == "agent"), key=lambda one: one.end):
-            history = history_of(span)
-            if history is None:
+            history = history_of(span, self.read)
+            if history is None or self.work.is_over:
                 continue
-            keys = history.keys
-            if history.problem and not self.threads:
+            if history.problem and not self.threads.listed:
                 self.missing.append(history.problem)
-            if any(common(one.keys, keys) == len(keys) for one in self.threads):
+            if self.threads.repeats(history.keys):
                 continue
-            if span.error is not None or not self.threads:
+            if span.error is not None or not self.threads.listed:
                 self._place(history)
 
     def _main(self) -> Thread:
         """The thread in which the user was answered."""
-        if not self.threads:
+        if not self.threads.listed:
             return Thread()
         finals = [_final_text(one) for one in self.spans if one.role == "agent"]
 
         def rank(thread: Thread) -> tuple[bool, bool, int, int, int]:
             last = text_of(thread.said[-1].message).strip() if thread.said else ""
             written = json_text(last)[1:-1]
-            shown = bool(last) and any(last in one or written in one for one in finals)
+            shown = bool(last) and any(
+                self.work.spend(1 + len(one) // 1000) and (last in one or written in one) for one in finals
+            )
             nested = self._in_tool(thread.exchanges[0].span)
             end = thread.exchanges[-1].span.end
             return not nested, shown, len(thread.exchanges), len(thread.said), end
 
-        return max(self.threads, key=rank)
+        return max(self.threads.listed, key=rank)
 
     def _with_tools(self, main: Thread) -> list[Said]:
         """What was said, with the calls and results that the messages of the main thread do not show."""
         said = list(main.said)
-        for thread in self.threads:
-            if thread is not main:
+        for thread in self.threads.listed:
+            if thread is not main and self.work.spend(len(said)):
                 insert_all(said, calls_of(thread, said))
         calls = [(call.id, call.name) for one in said for call in one.message.tool_calls or ()]
         unmatched = Counter(name for _, name in calls)
         known = {call_id: name for call_id, name in calls if call_id}
-        later: list[ToolRun] = []
         for run in self.tools:
             if run.call_id in known:
                 unmatched[known[run.call_id]] -= 1
-                add_result(said, run, run.call_id)
-            else:
-                later.append(run)
+        said = add_results(said, (run for run in self.tools if run.call_id in known))
+        later = [run for run in self.tools if run.call_id not in known]
+        others: list[Said] = []
         for number, run in enumerate(later, 1):
             if unmatched[run.name] > 0:
                 unmatched[run.name] -= 1
                 continue
             call_id = run.call_id or f"{run.span.span_id}-{number}"
             call, answer = run.call(call_id), run.answer(call_id)
-            insert(said, Said(call, key_of(call), run.span.start))
-            insert(said, Said(answer, key_of(answer), max(run.span.end, run.span.start)))
+            others.append(Said(call, key_of(call), run.span.start))
+            others.append(Said(answer, key_of(answer), max(run.span.end, run.span.start)))
+        insert_all(said, others)
         return said
 
     def _conversation(self, main: Thread, said: Sequence[Said]) -> RecordedConversation:
@@ -215,10 +184,15 @@ class _Assembly:
         starts, ends = self._bounds(main)
         for place, one in enumerate(said):
             at = starts.get(id(one), ends.get(id(one), one.at))
-            builder.add(one.message, at=_moment(at) if at else None, usage=usages.get(place))
+            builder.add(
+                one.message,
+                at=_moment(at) if at else None,
+                usage=usages.get(place),
+                metadata=None if one.exchange is None else {"traceparent": traceparent(one.exchange.span)},
+            )
         started = min((one.start for one in self.spans if one.start), default=0)
-        reasons = self._reasons()
         error = self._error()
+        reasons = self._reasons()
         if not builder.turns and not reasons and error is None:
             reasons = ["none of its spans carries a message of the user"]
         metadata: dict[str, Any] = {"traces": sorted({one.trace_id for one in self.spans})[:_MOST_TRACES]}
@@ -239,18 +213,21 @@ class _Assembly:
     def _usages(self, said: Sequence[Said]) -> dict[int, Any]:
         """What each call used, at the first message that came at its end or later; all calls count."""
         usages: dict[int, Any] = {}
-        for exchange in self.exchanges:
-            if exchange.usage is None:
-                continue
-            own = [place for place, one in enumerate(said) if one.exchange is exchange]
-            later = [
-                place
-                for place, one in enumerate(said)
-                if one.message.role != "user" and one.at is not None and one.at >= exchange.span.end
-            ]
-            last = [place for place, one in enumerate(said) if one.message.role != "user"][-1:]
-            if place := next(iter((*own, *later, *last)), None):
-                usages[place] = exchange.usage + usages[place] if place in usages else exchange.usage
+        own: dict[int, int] = {}
+        later: list[tuple[int, int]] = []
+        last = 0
+        for place, one in enumerate(said):
+            own.setdefault(id(one.exchange), place)
+            if one.message.role != "user":
+                last = place
+                if one.at is not None and (not later or one.at > later[-1][0]):
+                    later.append((one.at, place))
+        for exchange in (one for one in self.exchanges if one.usage is not None):
+            after = bisect_left(later, (exchange.span.end, 0))
+            place = own.get(id(exchange), later[after][1] if after < len(later) else last)
+            if place:
+                known = usages.get(place)
+                usages[place] = exchange.usage if known is None else exchange.usage + known
         return usages
 
     def _bounds(self, main: Thread) -> tuple[dict[int, int], dict[int, int]]:
@@ -276,6 +253,8 @@ class _Assembly:
     def _reasons(self) -> list[str]:
         """Why it is not whole."""
         reasons = [*self.missing]
+        if self.work.is_over:
+            reasons.append("its calls repeat each other in too many ways to be put together")
         reasons += [one.problem for one in self.exchanges if one.problem]
         reasons += [one.missing for one in self.spans if one.missing and one.role in ("llm", "tool")]
         unique = list(dict.fromkeys(reasons))
@@ -299,6 +278,8 @@ class _Assembly:
 
     def _repeated(self, span: Span) -> bool:
         """Whether a failed call of a model was made again and answered."""
+        if not self.work.spend(len(self.exchanges)):
+            return False
         failed = next((one for one in self.exchanges if one.span is span and one.inputs), None)
         if failed is None:
             return False
@@ -332,40 +313,3 @@ def _agent(spans: Sequence[Span]) -> str | None:
     names = [one.attributes.get("gen_ai.agent.name") for one in spans]
     names += [one.resource.get("service.name") for one in spans]
     return next((str(name) for name in names if name), None)
-
-
-def conversations_of(spans: Iterable[Span], origin: str = "") -> list[Assembled]:
-    """The conversations that spans tell of, in the order in which they began.
-
-    Those without an id that go on with the history of another one are part of that one.
-    """
-    groups = grouped(spans)
-    assembled = {name: assemble(group, identity=name, origin=origin) for name, group in groups.items()}
-    for name in _by_start(groups):
-        if any(span.conversation_id for span in groups[name]):
-            continue
-        head = assembled[name].head
-        earlier = [other for other, one in assembled.items() if one.tail == head and other != name]
-        if head is not None and len(earlier) == 1:
-            groups[earlier[0]] += groups.pop(name)
-            del assembled[name]
-            assembled[earlier[0]] = assemble(groups[earlier[0]], identity=earlier[0], origin=origin)
-    return [assembled[name] for name in _by_start(groups)]
-
-
-def _by_start(groups: Mapping[str, Sequence[Span]]) -> list[str]:
-    return sorted(groups, key=lambda name: min(span.start for span in groups[name]))
-
-
-def grouped(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    """Spans by conversation: by the id they carry, else by that of their trace, else by the trace."""
-    listed = list(spans)
-    of_trace: dict[str, str] = {}
-    for span in listed:
-        if (name := span.conversation_id) is not None:
-            of_trace.setdefault(span.trace_id, name)
-    groups: dict[str, list[Span]] = defaultdict(list)
-    for span in listed:
-        if span.trace_id and span.is_relevant:
-            groups[span.conversation_id or of_trace.get(span.trace_id, span.trace_id)].append(span)
-    return groups

@@ -1,6 +1,6 @@
 """Files of OTLP JSON, as collectors write them: every line a request of traces or of logs.
 
-A conversation is spread over the file, so its spans are all read first.
+A conversation is spread over the file, so all spans are read, and kept on disk, first.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from .conversation import RecordedConversation
 from .documents import Document, Unreadable
-from .otlp import conversations_of
 from .parts import Fields
+from .span_groups import SpanGroups
 from .spans import BadPayload, Signal, Span, SpanLimits, read_json
 
 # A file of one's own may hold more than a request of somebody else.
@@ -27,16 +27,16 @@ def collect_spans(
     documents: Iterator[Document | Unreadable], origin: str
 ) -> Iterator[RecordedConversation | Unreadable]:
     """The conversations of a file; a line that cannot be read is named."""
-    spans: list[Span] = []
+    groups = SpanGroups(origin)
     for document in documents:
         if isinstance(document, Unreadable):
             yield document
             continue
         try:
-            spans += _spans_of(document.value)
+            groups.add(_spans_of(document.value))
         except BadPayload as error:
             yield Unreadable(origin, document.line, str(error))
-    for assembled in conversations_of(spans, origin):
+    for assembled in groups.conversations():
         yield assembled.conversation
 
 

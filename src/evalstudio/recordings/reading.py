@@ -6,6 +6,7 @@ What cannot be read is named by file, line and reason and never dropped.
 from __future__ import annotations
 
 import gzip
+import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
@@ -75,6 +76,7 @@ class _Reader:
         self.mapping = mapping
         self.only = only
         self.seen = SeenIds()
+        self.places = _Places()
 
     def read_file(self, path: Path) -> Iterator[Read]:
         """What is in a file; at least one item, for nothing at all is not what was meant."""
@@ -84,7 +86,8 @@ class _Reader:
                 for item in self._contents(file, str(path)):
                     count += 1
                     yield item
-        except (OSError, EOFError, zlib.error) as error:
+        # What was seen is kept on disk, which may be full.
+        except (OSError, EOFError, zlib.error, sqlite3.OperationalError) as error:
             count += 1
             yield Unreadable(str(path), None, f"cannot be read to its end: {error}")
         for name, line in self.seen.orphans():
@@ -143,8 +146,8 @@ class _Reader:
         except ValueError as error:
             yield Unreadable(origin, line, str(error))
             return
-        for number, unit in enumerate(units, 1):
-            place = f"{origin}:{line}" if len(units) == 1 else f"{origin}:{line}:{number}"
+        for unit in units:
+            place = self.places.next_on(origin, line, is_alone=len(units) == 1)
             if self._is_part(unit, form, line):
                 continue
             try:
@@ -153,7 +156,7 @@ class _Reader:
                 yield Unreadable(origin, line, str(error))
                 continue
             conversation.id = conversation.id or place
-            conversation.origin = f"{origin}, line {line}"
+            conversation.origin = conversation.origin or f"{origin}, line {line}"
             yield self._once(conversation, origin, line)
 
     def _once(self, conversation: RecordedConversation, origin: str, line: int | None) -> Read:
@@ -179,6 +182,20 @@ class _Reader:
         conversation = self.mapping.read(fields) if mapped else cast(Format, form).read(fields)
         self.mapping.complete(conversation, fields)
         return conversation
+
+
+class _Places:
+    """Names what has no id by its file and line, and by its number where others are on the same line."""
+
+    def __init__(self) -> None:
+        self._line: tuple[str, int] | None = None
+        self._number = 0
+
+    def next_on(self, origin: str, line: int, *, is_alone: bool) -> str:
+        self._number = self._number + 1 if (origin, line) == self._line else 1
+        self._line = (origin, line)
+        is_first = is_alone and self._number == 1
+        return f"{origin}:{line}" if is_first else f"{origin}:{line}:{self._number}"
 
 
 def _unknown(fields: dict[str, Any]) -> str:

@@ -12,11 +12,12 @@ from typing import Any, cast
 
 import orjson
 
-from ..base.json_text import json_text
+from ..base.json_text import json_bytes, json_text
 from ..base.text import cut
 from ..messages import (
     Message,
     TokensUsage,
+    UnreadableItem,
     UnreadableMessage,
     as_fields,
     looks_like_message,
@@ -24,6 +25,7 @@ from ..messages import (
     read_usage,
     text_of,
 )
+from .flat_messages import UnreadableContent, flattened
 from .spans import Span
 
 CAPTURE_HINT = (
@@ -35,6 +37,7 @@ _OLD_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "as
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORY = "pydantic_ai.all_messages"
 _LONGEST_ERROR = 500
+_PLAIN = frozenset({"role", "parts", "finish_reason"})
 Key = tuple[Any, ...]
 
 
@@ -49,10 +52,13 @@ class Exchange:
     usage: TokensUsage | None = None
     problem: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    _keys: list[Key] | None = None
 
     @property
     def keys(self) -> list[Key]:
-        return [key_of(message) for message in self.inputs]
+        if self._keys is None:
+            self._keys = [key_of(message) for message in self.inputs]
+        return self._keys
 
 
 @dataclass(slots=True)
@@ -104,17 +110,32 @@ def _parsed(text: str) -> Any:
         return None
 
 
-class _Unreadable(ValueError):
-    """Content of a span that is there and cannot be read."""
+class MessageReader:
+    """Reads the messages of one conversation: what every history repeats is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes], list[Message]] = {}
+
+    def __call__(self, items: Iterable[Any], speaker: str) -> list[Message]:
+        messages: list[Message] = []
+        for place, item in enumerate(items, 1):
+            key = (speaker, json_bytes(item))
+            if key not in self._known:
+                try:
+                    self._known[key] = _plain_text(item) or _messages([item], speaker)
+                except UnreadableItem as error:
+                    raise UnreadableItem(place, error.problem, error.role) from None
+            messages += self._known[key]
+        return messages
 
 
-def exchange_of(span: Span, events: Sequence[Span] = ()) -> Exchange:
+def exchange_of(span: Span, events: Sequence[Span], read: MessageReader) -> Exchange:
     """What a span of a model says, with the log events that belong to it."""
     attributes = _with_events(span, events)
     exchange = Exchange(span, usage=_usage(attributes), attributes=attributes)
     try:
-        _read(exchange, attributes, events)
-    except (_Unreadable, UnreadableMessage) as error:
+        _read(exchange, attributes, events, read)
+    except (UnreadableContent, UnreadableMessage) as error:
         exchange.problem = f'span "{cut(span.name, 60)}": {error}'
         return exchange
     if span.error is None and not exchange.outputs:
@@ -123,16 +144,16 @@ def exchange_of(span: Span, events: Sequence[Span] = ()) -> Exchange:
     return exchange
 
 
-def history_of(span: Span) -> Exchange | None:
+def history_of(span: Span, read: MessageReader) -> Exchange | None:
     """The messages that the span of a whole run of an agent carries, if any."""
     if _HISTORY not in span.attributes:
         return None
     exchange = Exchange(span)
     try:
-        exchange.inputs = _messages(_json_list(span.attributes, _HISTORY), "user")
+        exchange.inputs = read(_json_list(span.attributes, _HISTORY), "user")
         exchange.system = _instructions(span.attributes)
         _split_system(exchange)
-    except (_Unreadable, UnreadableMessage) as error:
+    except (UnreadableContent, UnreadableMessage) as error:
         exchange.problem = f'span "{cut(span.name, 60)}": {error}'
     return exchange
 
@@ -145,14 +166,16 @@ def _with_events(span: Span, events: Sequence[Span]) -> dict[str, Any]:
     return merged
 
 
-def _read(exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Span]) -> None:
+def _read(
+    exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Span], read: MessageReader
+) -> None:
     exchange.system = _instructions(attributes)
     if _INPUT in attributes or _OUTPUT in attributes:
-        exchange.inputs = _messages(_json_list(attributes, _INPUT), "user")
-        exchange.outputs = _messages(_json_list(attributes, _OUTPUT), "assistant")
+        exchange.inputs = read(_json_list(attributes, _INPUT), "user")
+        exchange.outputs = read(_json_list(attributes, _OUTPUT), "assistant")
     elif any(name.startswith(("llm.input_messages.", "llm.output_messages.")) for name in attributes):
-        exchange.inputs = _messages(_flattened(attributes, "llm.input_messages."), "user")
-        exchange.outputs = _messages(_flattened(attributes, "llm.output_messages."), "assistant")
+        exchange.inputs = read(flattened(attributes, "llm.input_messages."), "user")
+        exchange.outputs = read(flattened(attributes, "llm.output_messages."), "assistant")
     elif any(event.event in _OLD_EVENTS or event.event == "gen_ai.choice" for event in events):
         _read_old_events(exchange, events)
     else:
@@ -162,9 +185,21 @@ def _read(exchange: Exchange, attributes: Mapping[str, Any], events: Sequence[Sp
 
 
 def _split_system(exchange: Exchange) -> None:
-    system = [message for message in exchange.inputs if message.role in ("system", "developer")]
-    exchange.system += system
-    exchange.inputs = [message for message in exchange.inputs if message not in system]
+    system = ("system", "developer")
+    exchange.system += [message for message in exchange.inputs if message.role in system]
+    exchange.inputs = [message for message in exchange.inputs if message.role not in system]
+
+
+def _plain_text(item: Any) -> list[Message]:
+    """A message of the GenAI conventions that is one text, as most are; for speed alone."""
+    match item:
+        case {
+            "role": "user" | "assistant" as role,
+            "parts": [{"type": "text", "content": str(text), **more}],
+        } if not more and item.keys() <= _PLAIN and text.strip():
+            return [Message(role=role, content=text)]
+        case _:
+            return []
 
 
 def _messages(items: Iterable[Any], speaker: str) -> list[Message]:
@@ -196,7 +231,7 @@ def _json_list(attributes: Mapping[str, Any], name: str) -> list[Any]:
         return []
     items = _parsed(value) if isinstance(value, str) else value
     if not isinstance(items, list):
-        raise _Unreadable(
+        raise UnreadableContent(
             f"{name} is not a whole JSON list; was it cut off there? (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
         )
     return cast(list[Any], items)
@@ -229,55 +264,6 @@ def _read_old_events(exchange: Exchange, events: Sequence[Span]) -> None:
             exchange.inputs += _messages([{"role": _OLD_EVENTS[event.event], **body}], "user")
         elif event.event == "gen_ai.choice":
             exchange.outputs += _messages([as_fields(body.get("message")) or {}], "assistant")
-
-
-def _flattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
-    """Messages whose every field is an attribute; their numbers have gaps and may begin anywhere."""
-    tree: dict[str, Any] = {}
-    for name, value in attributes.items():
-        if name.startswith(prefix):
-            _put(tree, name[len(prefix) :].split("."), value)
-    return [_flat_message(item) for item in _numbered(tree)]
-
-
-def _put(tree: dict[str, Any], steps: list[str], value: Any) -> None:
-    for step in steps[:-1]:
-        inner = tree.setdefault(step, {})
-        if not isinstance(inner, dict):
-            raise _Unreadable(f'the attribute "{".".join(steps)}" contradicts another one')
-        tree = cast(dict[str, Any], inner)
-    tree[steps[-1]] = value
-
-
-def _numbered(tree: Any) -> list[Any]:
-    """What stands under numbers, in their order."""
-    fields = cast(dict[str, Any], tree) if isinstance(tree, dict) else {}
-    return [fields[number] for number in sorted((key for key in fields if key.isdecimal()), key=int)]
-
-
-def _flat_message(item: Any) -> dict[str, Any]:
-    fields = dict(cast(dict[str, Any], item).get("message") or {}) if isinstance(item, dict) else {}
-    calls = [_flat_call(one) for one in _numbered(fields.pop("tool_calls", None))]
-    blocks = [_flat_block(one) for one in _numbered(fields.pop("contents", None))]
-    if name := fields.pop("function_call_name", None):
-        calls.append(
-            {"function": {"name": name, "arguments": fields.pop("function_call_arguments_json", "{}")}}
-        )
-    if calls:
-        fields["tool_calls"] = calls
-    if blocks and not fields.get("content"):
-        fields["content"] = blocks
-    return fields
-
-
-def _flat_call(item: Any) -> dict[str, Any]:
-    call = dict((as_fields(item) or {}).get("tool_call") or {})
-    return {"id": call.get("id", ""), "type": "function", "function": call.get("function") or {}}
-
-
-def _flat_block(item: Any) -> dict[str, Any]:
-    block = dict((as_fields(item) or {}).get("message_content") or {})
-    return block if "type" in block or "text" not in block else {"type": "text", **block}
 
 
 _TOKENS = {

@@ -132,6 +132,11 @@ def dropped_note(count: object) -> str | None:
     )
 
 
+def traceparent(span: Span) -> str:
+    """What names a span to others, so that what is found about it can be told of it."""
+    return f"00-{span.trace_id}-{span.span_id}-01"
+
+
 def read_json(data: Any, signal: Signal, limits: SpanLimits = DEFAULT_SPAN_LIMITS) -> list[Span]:
     """The spans or log events of a request in JSON, or of a line of a file: one request, or its parts."""
     try:

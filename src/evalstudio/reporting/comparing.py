@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..base.text import counted
 from ..project.entities import Subject
 from .comparison import (
     CATEGORIES,
@@ -78,6 +79,10 @@ def compare(
         changes=list(changes),
     )
     decision, reasons = _decide(result, judged, min_effect)
+    fell = counts["regressed"]
+    if decision == "none" and fell:
+        chance = "what fell is no more than chance explains, so it is no regression"
+        result.notes.append(f"{_number(fell)} passed less often; {chance}")
     return result.model_copy(update={"decision": decision, "reasons": reasons})
 
 
@@ -159,7 +164,7 @@ def _unchosen(partial: str | None) -> str:
 
 
 def _number(count: int) -> str:
-    return "1 subject" if count == 1 else f"{count:,} subjects"
+    return counted(count, "subject")
 
 
 def _notes(counts: Mapping[Category, int], base: ComparedSide, candidate: ComparedSide) -> list[str]:

@@ -141,6 +141,7 @@ class ComparedSide(Figure):
     """One of the two things compared."""
 
     id: str = Field(description="Of the execution, or the path of the results file")
+    is_results_file: bool = Field(default=False, description="A results file of scoring, no execution")
     eval_id: str | None = None
     eval_name: str | None = None
     created_at: Moment | None = None

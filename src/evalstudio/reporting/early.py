@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..base.text import counted
 from ..evaluators.results import RunOutput
 from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement
@@ -17,6 +18,10 @@ from .paired import ALPHA
 from .requirements import RequirementResult
 
 SubjectKey = tuple[str, str | None, str | None, str]
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _as_requested(subject: Subject) -> SubjectKey:
@@ -35,9 +40,10 @@ class EarlyDecisions:
     agent_errors_fail: bool = False
     rounds: int = 0
     runs: int = 0
+    repetition: int = 1
+    """That of the runs that were added last."""
     _rules: list[Rule] = field(default_factory=list[Rule])
     _round: dict[Hashable, Observation] = field(default_factory=dict[Hashable, Observation])
-    _repetition: int = 1
     _subjects: dict[Hashable, Subject] = field(default_factory=dict[Hashable, Subject])
     _failed: set[Hashable] = field(default_factory=set[Hashable])
 
@@ -46,15 +52,15 @@ class EarlyDecisions:
 
     def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
         """Add a run; the first one of another repetition closes the round."""
-        if run.repetition != self._repetition:
+        if run.repetition != self.repetition:
             self.close_round()
-            self._repetition = run.repetition
-        subject = Subject.of(run)
-        outcome = outcome_of(run, agent_errors_fail=self.agent_errors_fail)
-        self._subjects.setdefault(subject.key, subject)
-        self._round[subject.key] = Observation(outcome, metrics_of(run, output), criteria_of(output))
+            self.repetition = run.repetition
+        key, outcome = Subject.key_of(run), outcome_of(run, agent_errors_fail=self.agent_errors_fail)
+        if key not in self._subjects:
+            self._subjects[key] = Subject.of(run)
+        self._round[key] = Observation(outcome, metrics_of(run, output), criteria_of(output))
         if outcome == "fail":
-            self._failed.add(subject.key)
+            self._failed.add(key)
 
     def close_round(self) -> None:
         """Look at what this repetition of all subjects that are open came to."""
@@ -103,8 +109,10 @@ class EarlyDecisions:
     def notes(self) -> list[str]:
         """How many runs were saved, and what could not be decided before all repetitions ran."""
         total = self.most * len(self._subjects)
-        saved = f"{self.runs:,} of {total:,} runs were enough; {total - self.runs:,} were saved"
-        notes = [f"{self.rounds:,} of at most {self.most:,} repetitions: {saved}"]
+        left = total - self.runs
+        enough = f"{self.runs:,} of {counted(total, 'run')} {_were(self.runs)} enough"
+        saved = f"{enough}; {left:,} {_were(left)} saved"
+        notes = [f"{self.rounds:,} of at most {counted(self.most, 'repetition')}: {saved}"]
         for requirement, rule in zip(self.requirements, self._rules, strict=True):
             if rule.decision is None and rule.open_because:
                 notes.append(f"{requirement.text} stayed open for all repetitions: {rule.open_because}")

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
+from ..base.text import counted
 from ..evaluators.results import Outcome
 from ..project.requirements import Requirement, as_share
 from .evidence import OF_RUNS, Baseline
@@ -58,7 +59,7 @@ class Rule:
 
     @property
     def text(self) -> str:
-        return f"decided after {self.rounds:,} repetitions"
+        return f"decided after {counted(self.rounds, 'repetition')}"
 
 
 class CountedRule(Rule):

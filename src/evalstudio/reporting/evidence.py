@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from ..evaluators.results import Outcome, RunOutput
 from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement
-from ..storage.contract import Records, RunGroup
+from ..storage.contract import Records, RunGroup, Spending
 from .intervals import mean_interval, percentile_interval
 from .paired import compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
-from .spending import add_spending
-from .statistics import as_failure, group_of
+from .spending import USED, add_spending
+from .statistics import group_of
 from .subjects import SubjectRuns, pairs_of, scored_counts
 
 # What every run has, beside the metrics of its evaluators.
@@ -34,13 +35,12 @@ def criteria_of(output: RunOutput | None) -> Mapping[str, float]:
 
 def outcome_of(run: RunSummary, *, agent_errors_fail: bool) -> Outcome | None:
     """What a run came to; with ``agent_errors_fail`` the agent's errors are failures."""
-    group = group_of(run)
-    return as_failure(group).outcome if agent_errors_fail else group.outcome
-
-
-def by_key(group: RunGroup) -> Hashable:
-    """What tells subjects apart, whichever execution they are of."""
-    return group.subject.key
+    result = run.result
+    if result is None:
+        return None
+    if agent_errors_fail and result.outcome == "error" and result.fault == "agent":
+        return "fail"
+    return result.outcome
 
 
 @dataclass(slots=True)
@@ -99,10 +99,12 @@ class ExecutionEvidence:
         return bool(self._criteria) or any(name not in OF_RUNS for name in self._metrics)
 
     def add(self, run: RunSummary, output: RunOutput | None = None) -> None:
-        group = as_failure(group_of(run)) if self.agent_errors_fail else group_of(run)
-        key = by_key(group)
-        self.subjects.setdefault(key, SubjectRuns(subject=group.subject)).add(group.outcome, group.runs)
-        if group.outcome is None:
+        key, outcome = Subject.key_of(run), outcome_of(run, agent_errors_fail=self.agent_errors_fail)
+        counted = self.subjects.get(key)
+        if counted is None:
+            counted = self.subjects[key] = SubjectRuns(subject=Subject.of(run))
+        counted.add(outcome)
+        if outcome is None:
             return
         measured = metrics_of(run, output) if self._metrics else {}
         for name, values in self._metrics.items():
@@ -167,39 +169,74 @@ class GroupedRuns:
     """Runs gathered one by one into groups of one subject that came to the same: few, however many runs."""
 
     def __init__(self) -> None:
-        self._groups: dict[Hashable, RunGroup] = {}
+        self._groups: dict[Hashable, _GroupSums] = {}
 
     def add(self, run: RunSummary) -> None:
-        group = group_of(run)
-        key = (*group.subject.key, group.status, group.outcome, group.fault)
-        known = self._groups.get(key)
-        self._groups[key] = group if known is None else _merged(known, group)
+        result = run.result
+        came_to = (run.status, result.outcome, result.fault) if result else (run.status, None, None)
+        key = (*Subject.key_of(run), *came_to)
+        sums = self._groups.get(key)
+        if sums is None:
+            self._groups[key] = _GroupSums(group_of(run))
+        else:
+            sums.add(run)
 
     def __iter__(self) -> Iterator[RunGroup]:
-        return iter(self._groups.values())
+        return (sums.group() for sums in self._groups.values())
 
 
-def _merged(one: RunGroup, other: RunGroup) -> RunGroup:
-    latencies = [value for value in (one.max_latency_ms, other.max_latency_ms) if value is not None]
-    tokens = [value for value in (one.tokens, other.tokens) if value is not None]
-    return replace(
-        one,
-        runs=one.runs + other.runs,
-        max_latency_ms=max(latencies, default=None),
-        tokens=sum(tokens) if tokens else None,
-        runs_with_tokens=one.runs_with_tokens + other.runs_with_tokens,
-        spent=add_spending(one.spent, other.spent),
-    )
+@dataclass(slots=True)
+class _GroupSums:
+    """The first run of a group, and the sums of those that followed."""
+
+    first: RunGroup
+    runs: int = 0
+    max_latency_ms: float | None = None
+    tokens: int = 0
+    runs_with_tokens: int = 0
+    known: dict[str, int] = field(default_factory=dict[str, int])
+    sums: dict[str, float] = field(default_factory=dict[str, float])
+
+    def add(self, run: RunSummary) -> None:
+        self.runs += 1
+        latency, tokens = run.latency_ms, run.total_tokens
+        if latency is not None and (self.max_latency_ms is None or latency > self.max_latency_ms):
+            self.max_latency_ms = latency
+        if tokens is not None:
+            self.tokens += tokens
+            self.runs_with_tokens += 1
+        for name, value in zip(USED, _used(run), strict=True):
+            if value is not None:
+                self.known[name] = self.known.get(name, 0) + 1
+                self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def group(self) -> RunGroup:
+        first = self.first
+        latencies = [one for one in (first.max_latency_ms, self.max_latency_ms) if one is not None]
+        with_tokens = first.runs_with_tokens + self.runs_with_tokens
+        finished = self.runs if first.outcome is not None else 0
+        return replace(
+            first,
+            runs=first.runs + self.runs,
+            max_latency_ms=max(latencies, default=None),
+            tokens=(first.tokens or 0) + self.tokens if with_tokens else None,
+            runs_with_tokens=with_tokens,
+            spent=add_spending(first.spent, Spending(finished, self.known, self.sums)),
+        )
 
 
-_PAGE = 200
+_used = attrgetter(*USED)
+_PAGE = 500
 
 
 async def each_run(
-    records: Records, execution_id: str, *, after: str = ""
+    records: Records, execution_id: str, *, after: str = "", findings: bool = True
 ) -> AsyncIterator[tuple[RunSummary, RunOutput | None]]:
-    """The runs of an execution in the order they were queued, a page in memory at a time."""
-    while page := await records.runs_with_outputs(execution_id, after=after, limit=_PAGE):
+    """The runs of an execution in the order they were queued, a page in memory at a time.
+
+    Without ``findings`` of what they came to in detail only the numbers.
+    """
+    while page := await records.runs_with_outputs(execution_id, after=after, limit=_PAGE, findings=findings):
         for one in page:
             yield one
         after = page[-1][0].id

@@ -13,12 +13,13 @@ from typing import Any
 
 import orjson
 
+from ..project.requirements import Budget
 from ..scoring.results_file import read_note
 from ..scoring.summary import DatasetSummary, Distribution
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
 from .paired import Pair, compare_rates
 from .requirements import Measured, Regression, Scope, ScopedRuns
-from .spending import Role, RoleSpending
+from .spending import Role, RoleSpending, unseen
 
 
 def mean_of(spread: Distribution, confidence: float = CONFIDENCE, *, is_score: bool = True) -> Interval:
@@ -65,6 +66,12 @@ def _role_spending(summary: DatasetSummary, role: Role) -> RoleSpending:
         cost=cost.total if cost.records else None,
         runs_with_cost=cost.records,
     )
+
+
+def budget_notes(budget: Budget, summary: DatasetSummary) -> list[str]:
+    """That a budget ended it, and what of the judges' use it could not see."""
+    judges = [one for one in spending_of_records(summary) if one.role == "judge"]
+    return [f"Ended by its budget: {summary.ended}"] * bool(summary.ended) + unseen(budget, judges)
 
 
 def summary_json(summary: DatasetSummary) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from ..base.text import percent
+from ..base.text import counted, percent
 from ..project.entities import Counts
 from ..project.requirements import Requirement, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
@@ -29,8 +29,10 @@ class RequirementResult(Figure):
     """What became of one requirement, and why, in one sentence."""
 
     requirement: str
+    """As it is written on the command line."""
     standing: Standing
     evidence: str
+    sentence: str = Field(default="", description="What is required, in words")
     regressed: list[str] = Field(default_factory=list[str])
     """The subjects that passed less often than in the baseline, the largest drop first."""
 
@@ -123,7 +125,7 @@ def judge(requirements: Sequence[Requirement], evidence: Evidence) -> list[Requi
     if requirements and not limited and whole.errored:
         of = f"{whole.errored:,} of {whole.runs:,} {evidence.noun} errored"
         advice = "they neither passed nor failed; say how many there may be by maxErrors or minCoverage"
-        results.append(_result("maxErrors<=0", "undecided", f"{of}: {advice}"))
+        results.append(_result(Requirement(max_errors=0), "undecided", f"{of}: {advice}"))
     return results
 
 
@@ -147,9 +149,15 @@ def standing_of(counts: Counts) -> Standing:
 _WORST_FIRST: tuple[Standing, ...] = ("missed", "undecided", "met")
 
 
-def _result(text: str, standing: Standing, evidence: str, regressed: Sequence[str] = ()) -> RequirementResult:
+def _result(
+    requirement: Requirement, standing: Standing, evidence: str, regressed: Sequence[str] = ()
+) -> RequirementResult:
     return RequirementResult(
-        requirement=text, standing=standing, evidence=evidence, regressed=list(regressed)
+        requirement=requirement.text,
+        sentence=requirement.sentence,
+        standing=standing,
+        evidence=evidence,
+        regressed=list(regressed),
     )
 
 
@@ -158,7 +166,7 @@ def _judged(requirement: Requirement, evidence: Evidence) -> RequirementResult:
     counts = evidence.runs(scope)
     if not counts.runs:
         where = f" of {scope}" if str(scope) else ""
-        return _result(requirement.text, "undecided", f"there are no {evidence.noun}{where}")
+        return _result(requirement, "undecided", f"there are no {evidence.noun}{where}")
     check = {
         "passRate": _pass_rate,
         "passHatK": _pass_hat_k,
@@ -169,7 +177,7 @@ def _judged(requirement: Requirement, evidence: Evidence) -> RequirementResult:
         "maxFlaky": _max_flaky,
         "minCoverage": _min_coverage,
     }[requirement.kind]
-    return _result(requirement.text, *check(requirement, counts, evidence))
+    return _result(requirement, *check(requirement, counts, evidence))
 
 
 def _held(interval: Interval, requirement: Requirement, least: float | None, most: float | None) -> Standing:
@@ -215,12 +223,12 @@ def _pass_hat_k(requirement: Requirement, counts: ScopedRuns, evidence: Evidence
         return _Judgement("undecided", f"no subject was scored {k} times or more")
     standing = _held(passes.interval, requirement, requirement.pass_hat_k, None)
     sentence = (
-        f"pass^{k} is {percent(passes.interval.estimate)} over {passes.subjects:,} subjects "
+        f"pass^{k} is {percent(passes.interval.estimate)} over {counted(passes.subjects, 'subject')} "
         f"({_range(passes.interval, confidence)})"
     )
     if passes.left_out:
         return _Judgement(
-            "undecided", f"{sentence}; {passes.left_out:,} subjects were scored fewer than {k} times"
+            "undecided", f"{sentence}; {counted(passes.left_out, 'subject')} scored fewer than {k} times"
         )
     return _unless_left(standing, sentence, counts, evidence)
 
@@ -323,7 +331,8 @@ def _max_flaky(requirement: Requirement, counts: ScopedRuns, evidence: Evidence)
         return _Judgement(
             "undecided", f"nothing was scored more than once: repeat the {evidence.noun} to see what is flaky"
         )
-    sentence = f"{flaky:,} of {len(repeated):,} subjects that were scored more than once are flaky"
+    are = "is" if flaky == 1 else "are"
+    sentence = f"{flaky:,} of {counted(len(repeated), 'subject')} scored more than once {are} flaky"
     if not _within(requirement.max_flaky or 0, flaky, len(repeated)):
         return _Judgement("missed", sentence)
     return _unless_left("met", sentence, counts, evidence)

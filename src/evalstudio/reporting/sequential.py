@@ -56,6 +56,9 @@ class MeanSequence:
         self._up: Counter[float] = Counter()
         """The values, and below what they leave of 1; what is missing is 0 in both."""
         self._down: Counter[float] = Counter()
+        # Of the bound, which is asked about after every round, the evidence grows with the rounds.
+        self._above_bound = _Wealth(bound) if 0 < bound < 1 else None
+        self._below_bound = _Wealth(1 - bound) if 0 < bound < 1 else None
         self._total = 0.0
         self._number = 0
         self._decision: Decision | None = None
@@ -69,15 +72,19 @@ class MeanSequence:
         least = min(missing, *counts.values()) if counts else missing
         if least < 0:
             raise ValueError(f"a round cannot hold {least} runs")
+        up, down = Counter({0.0: missing}), Counter({0.0: missing})
         for value, number in counts.items():
             if not 0 <= value <= 1:
                 raise ValueError(f"a value is {value}; it must lie between 0 and 1")
-            self._up[_rounded_down(value)] += number
-            self._down[_rounded_down(1 - value)] += number
+            up[_rounded_down(value)] += number
+            down[_rounded_down(1 - value)] += number
             self._total += value * number
             self._number += number
-        self._up[0.0] += missing
-        self._down[0.0] += missing
+        self._up.update(up)
+        self._down.update(down)
+        if self._above_bound is not None and self._below_bound is not None:
+            self._above_bound.add(up)
+            self._below_bound.add(down)
         self.rounds += 1
         self._decision = self._decision or self._decided()
 
@@ -101,9 +108,14 @@ class MeanSequence:
         return self._evidence_below(mean) >= self._threshold
 
     def _decided(self) -> Decision | None:
-        if self._bound <= 0 or self.is_above(self._bound):
+        if self._bound <= 0 or self._shown(self._above_bound):
             return "met"
-        return "missed" if self.is_below(self._bound) else None
+        if self._below_bound is None:
+            return "missed" if self.is_below(self._bound) else None
+        return "missed" if self._shown(self._below_bound) else None
+
+    def _shown(self, wealth: _Wealth | None) -> bool:
+        return wealth is not None and wealth.log >= self._threshold
 
     def _evidence_above(self, mean: float) -> float:
         """The log of the evidence that the mean is above this one."""
@@ -149,19 +161,20 @@ class GrowingMean:
             raise ValueError(f"the bound is {bound}; it must be above 0")
         self._bound = bound
         self._threshold = _threshold(alpha)
-        self._ratios: Counter[float] = Counter()
+        self._wealth = _Wealth(1.0)
         self.above = False
         self.rounds = 0
 
     def add_round(self, values: Iterable[float], missing: int = 0) -> None:
         """Add one repetition of all subjects; what is missing counts as 0."""
+        ratios = Counter({0.0: missing})
         for value in values:
             if value < 0:
                 raise ValueError(f"a value is {value}; it must not be negative")
-            self._ratios[_rounded_down(min(value / self._bound, _LARGEST_RATIO))] += 1
-        self._ratios[0.0] += missing
+            ratios[_rounded_down(min(value / self._bound, _LARGEST_RATIO))] += 1
+        self._wealth.add(ratios)
         self.rounds += 1
-        self.above = self.above or _log_wealth(self._ratios, 1.0) >= self._threshold
+        self.above = self.above or self._wealth.log >= self._threshold
 
 
 def _threshold(alpha: float) -> float:
@@ -179,10 +192,31 @@ def _log_wealth(counts: Mapping[float, int], mean: float) -> float:
     """The log of the average wealth over all bets; an outcome above 0 refutes a mean of 0."""
     if mean <= 0:
         return math.inf if any(value > 0 and number for value, number in counts.items()) else -math.inf
-    factors = [(number, _log_factors(value / mean)) for value, number in counts.items() if number]
-    logs = [sum(number * logs[bet] for number, logs in factors) for bet in range(len(_BETS))]
-    most = max(logs)
-    return most + math.log(math.fsum(math.exp(one - most) for one in logs) / len(logs))
+    wealth = _Wealth(mean)
+    wealth.add(counts)
+    return wealth.log
+
+
+class _Wealth:
+    """What each bet on a mean above 0 has come to, added to as outcomes come in."""
+
+    def __init__(self, mean: float) -> None:
+        self._mean = mean
+        self._logs = [0.0] * len(_BETS)
+
+    def add(self, counts: Mapping[float, int]) -> None:
+        for value, number in counts.items():
+            if number:
+                factors = _log_factors(value / self._mean)
+                self._logs = [
+                    so_far + number * factor for so_far, factor in zip(self._logs, factors, strict=True)
+                ]
+
+    @property
+    def log(self) -> float:
+        """The log of the average over all bets."""
+        most = max(self._logs)
+        return most + math.log(math.fsum(math.exp(one - most) for one in self._logs) / len(self._logs))
 
 
 # The bound is asked about after every round with the same outcomes.

@@ -81,9 +81,8 @@ def total_known(usage: Sequence[RoleSpending]) -> tuple[int, float]:
     return sum(one.tokens or 0 for one in usage), sum(one.cost or 0.0 for one in usage)
 
 
-def exceeded(budget: Budget, usage: Sequence[RoleSpending], seconds: float) -> str | None:
+def exceeded(budget: Budget, tokens: int, cost: float, seconds: float) -> str | None:
     """Which limit of a budget is reached, in words."""
-    tokens, cost = total_known(usage)
     if budget.max_tokens is not None and tokens >= budget.max_tokens:
         return f"{tokens:,} of {budget.max_tokens:,} tokens are used"
     if budget.max_cost is not None and cost >= budget.max_cost:

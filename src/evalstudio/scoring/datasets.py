@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import orjson
 
@@ -69,22 +69,30 @@ def _opened(path: Path) -> BufferedReader:
     return open(path, "rb") if path == STANDARD_INPUT else open_regular(path)
 
 
-def share_of(file: BinaryIO, size: int) -> float:
+class LineSource(Protocol):
+    """A file, or a part of one, that is read from front to end."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def readline(self, size: int, /) -> bytes: ...
+    def tell(self) -> int: ...
+
+
+def share_of(file: LineSource, size: int) -> float:
     """How much of the file has been read; a pipe has no size and never says."""
     return min(1.0, file.tell() / size) if size else 0.0
 
 
-def too_long(path: Path, number: int) -> BadRecord:
-    return BadRecord(str(path), number, f"the line is longer than {LONGEST_LINE >> 20} MB")
+def too_long(name: str, number: int) -> BadRecord:
+    return BadRecord(name, number, f"the line is longer than {LONGEST_LINE >> 20} MB")
 
 
-def skip_line(file: BinaryIO) -> None:
+def skip_line(file: LineSource) -> None:
     """Go to the end of an oversized line in bounded memory."""
     while (part := file.readline(CHUNK_BYTES)) and not part.endswith(b"\n"):
         pass
 
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 # What a bad record weighs in a chunk, so that a file full of them is cut into chunks too.
 _BAD_BYTES = 256
 
@@ -123,37 +131,42 @@ def read_chunks(
     check_readable(path)
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            return _packed(csv_rows(path, response_column), chunk_bytes)
+            return packed(csv_rows(path, response_column), chunk_bytes)
         case ".parquet":
-            return _packed(parquet_rows(path), chunk_bytes)
+            return packed(parquet_rows(path), chunk_bytes)
         case _:
             return _json_lines(path, chunk_bytes)
 
 
 def _json_lines(path: Path, chunk_bytes: int) -> Iterator[Chunk]:
-    number, rest, bad = 1, b"", list[BadRecord]()
     size = path.stat().st_size
     with _opened(path) as file:
-        if file.peek(3).startswith(_BOM):
+        if file.peek(3).startswith(BOM):
             file.read(3)
-        while block := file.read(chunk_bytes):
-            cut = block.rfind(b"\n")
-            if cut < 0:
-                rest += block
-                if len(rest) > LONGEST_LINE:
-                    bad.append(too_long(path, number))
-                    skip_line(file)
-                    number, rest = number + 1, b""
-                continue
-            data, rest = rest + block[:cut], block[cut + 1 :]
-            count = data.count(b"\n") + 1
-            yield Chunk(data, range(number, number + count), bad, share_of(file, size))
-            number, bad = number + count, []
+        yield from lines_of(file, str(path), chunk_bytes, size)
+
+
+def lines_of(file: LineSource, name: str, chunk_bytes: int, size: int, number: int = 1) -> Iterator[Chunk]:
+    """The lines from where a file is read on, the first of which has a number."""
+    rest, bad = b"", list[BadRecord]()
+    while block := file.read(chunk_bytes):
+        cut = block.rfind(b"\n")
+        if cut < 0:
+            rest += block
+            if len(rest) > LONGEST_LINE:
+                bad.append(too_long(name, number))
+                skip_line(file)
+                number, rest = number + 1, b""
+            continue
+        data, rest = rest + block[:cut], block[cut + 1 :]
+        count = data.count(b"\n") + 1
+        yield Chunk(data, range(number, number + count), bad, share_of(file, size))
+        number, bad = number + count, []
     if rest or bad:
         yield Chunk(rest, range(number, number + 1) if rest else (), bad, 1.0)
 
 
-def _packed(rows: Iterator[Row], chunk_bytes: int) -> Iterator[Chunk]:
+def packed(rows: Iterator[Row], chunk_bytes: int) -> Iterator[Chunk]:
     """Rows of a table as chunks of JSON lines, the form in which work goes to the workers."""
     numbers, lines, bad, size, share = list[int](), list[bytes](), list[BadRecord](), 0, 0.0
     for row in rows:
@@ -190,7 +203,7 @@ class _Lines:
         self.number += 1
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             skip_line(self._file)
-            raise too_long(self._path, self.number)
+            raise too_long(str(self._path), self.number)
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError:
@@ -261,15 +274,18 @@ def _put(row: dict[str, Any], parts: list[str], cell: str) -> None:
     row[parts[-1]] = cell
 
 
-def parquet_rows(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet file, counted from 1."""
-    with needs_extra("parquet", f"{path}: reading Parquet", DatasetError):
-        parquet: Any = import_module("pyarrow.parquet")
-    number = 0
+def parquet_rows(
+    path: Path | str, source: Any = None, groups: Sequence[int] | None = None, number: int = 0
+) -> Iterator[Row]:
+    """The rows of a Parquet file, counted from 1.
+
+    Those of some row groups, before the first of which come ``number`` rows; from an open file where given.
+    """
+    parquet = parquet_reader(path)
     try:
-        with parquet.ParquetFile(path) as source:
-            total = source.metadata.num_rows
-            for batch in source.iter_batches(batch_size=256):
+        with parquet.ParquetFile(path if source is None else source) as file:
+            total = file.metadata.num_rows
+            for batch in file.iter_batches(batch_size=256, row_groups=groups):
                 for row in batch.to_pylist():
                     number += 1
                     content = {key: item for key, item in row.items() if item is not None}
@@ -277,3 +293,9 @@ def parquet_rows(path: Path) -> Iterator[Row]:
     except (OSError, ValueError) as error:
         # pyarrow's errors are these two; a file may break after many good rows.
         raise DatasetError(f"{path}:{number + 1}: is not a readable Parquet file: {error}") from None
+
+
+def parquet_reader(path: Path | str) -> Any:
+    """The library that reads Parquet."""
+    with needs_extra("parquet", f"{path}: reading Parquet", DatasetError):
+        return import_module("pyarrow.parquet")

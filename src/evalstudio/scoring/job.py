@@ -21,19 +21,22 @@ from typing import Any
 
 import orjson
 
-from ..base.problems import InvalidInput
-from ..evaluators.contract import Embedder
+from ..base.problems import InvalidInput, Problem
+from ..evaluators.contract import Embedder, LanguageModel
 from ..evaluators.criteria import check_declared
 from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, embedder_of
-from ..plugins import create_registry, load_named, load_plugins
+from ..llm.quota import SharedLimits
+from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
+from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
-from .plan import ScoringJob, ScoringPlan, read_plan
+from .plan import PlanFiles, ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
 from .retrying import errored_lines, only_lines, replace_results
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
+from .shards import whole_dataset
 from .summary import DatasetSummary, Distribution
 
 
@@ -56,48 +59,98 @@ class JobResources:
         return new
 
 
-def set_up(job: ScoringJob) -> JobResources:
-    """Load the plan, its plugins and its models; every mistake in them is found here."""
+def set_up(job: ScoringJob, limits: SharedLimits | None = None) -> JobResources:
+    """Load the plan, its plugins and its models; every mistake in them is found here.
+
+    The limits of models are kept together with all who give the same ``limits``.
+    """
     plan, plan_files = read_plan(job.plan_path)
     registry = create_registry() if job.config_path is None else load_plugins(job.config_path)
     load_named(registry, plan.plugins, job.plan_path.resolve().parent)
-    llm = Llm(plan.llm_settings) if plan.llm_settings else None
+    # What was asked decides whether a results file is resumed, so the models in use belong to the plan.
+    plan = plan.model_copy(update={"llm_settings": plan.llm_settings or job.llm_settings})
+    llm = Llm(plan.llm_settings, shared=limits) if plan.llm_settings else None
     embedder: Embedder = BatchingEmbedder(embedder_of(llm))
-    try:
-        runner = EvaluationRunner(plan.run_config(job.only), registry=registry, llm=llm, embedder=embedder)
-        # A plan without criteria leaves them to the records.
-        if plan.criteria:
-            check_declared(runner.references, plan.criteria, "the plan's")
-    except InvalidInput as error:
-        raise plan_files.placed(error) from None
-    # Only our own judges need it: a plugin's may bring a model of its own.
-    ours = (e for e in runner.entries if e.definition.module.startswith("evalstudio."))
-    if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
-        message, hint = f"{asks.key} asks a language model", "add llmSettings, or leave it out by --only"
-        raise InvalidInput.at(job.plan_path, message, hint)
+    runner = checked_runner(plan, plan_files, registry, llm, embedder, job.only)
     reader = RowReader(runner.config.criteria, plan.fields, llm, embedder, plan.limits)
     grouped = replace(job, group_by=job.group_by or plan.group_by)
     return JobResources(plan, Scorer(runner, reader, grouped), runner, llm)
 
 
+def checked_runner(
+    plan: ScoringPlan,
+    plan_files: PlanFiles,
+    registry: PluginRegistry,
+    llm: LanguageModel | None,
+    embedder: Embedder | None = None,
+    only: list[str] | None = None,
+) -> EvaluationRunner:
+    """What scores by a plan; what is wrong with its evaluators is told with file and line."""
+    try:
+        runner = EvaluationRunner(plan.run_config(only), registry=registry, llm=llm, embedder=embedder)
+        # A plan without criteria leaves them to the records.
+        if plan.criteria:
+            check_declared(runner.references, plan.criteria, "the plan's")
+        # Only our own judges need it: a plugin's may bring a model of its own.
+        ours = (e for e in runner.entries if e.definition.module.startswith("evalstudio."))
+        if llm is None and (asks := next((e for e in ours if e.definition.cost == "llm"), None)):
+            message, hint = (
+                f"{asks.key} asks a language model",
+                "add llmSettings, here or to the project's config file",
+            )
+            raise InvalidInput(Problem(message, hint=hint))
+    except InvalidInput as error:
+        raise plan_files.placed(error) from None
+    return runner
+
+
 Progress = Callable[[DatasetSummary, float], None]
+UsedUp = Callable[[int, float], str | None]
+"""Says, from the tokens and the cost that judging took, why no further record may be scored; else nothing."""
 
 # A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
-_MODEL_CHUNK_BYTES = 1 << 13
+MODEL_CHUNK_BYTES = 1 << 13
 
 
-def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[DatasetSummary, ScoringPlan]:
-    """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
+@dataclass(slots=True)
+class _Watch:
+    """Ends a job when what it may use is used up: records under way are finished, no further is begun.
+
+    What an agent used was used when its responses were recorded, and what an earlier start took is paid.
+    """
+
+    used_up: UsedUp | None
+    tokens: float = 0.0
+    cost: float = 0.0
+    reason: str | None = None
+
+    def over(self, parts: Iterator[ScoredChunk], scorer: Scorer) -> Generator[ScoredChunk]:
+        for scored in parts:
+            used = scored.summary.used
+            self.tokens += used["judgeTokens"].total
+            self.cost += used["judgeCost"].total
+            if self.used_up is not None and self.reason is None:
+                self.reason = self.used_up(int(self.tokens), self.cost)
+                scorer.stopped = self.reason is not None
+            yield scored
+
+
+def score_dataset(
+    job: ScoringJob, progress: Progress | None = None, used_up: UsedUp | None = None
+) -> tuple[DatasetSummary, ScoringPlan]:
+    """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped.
+
+    When ``used_up`` gives a reason it ends before its last record: ``ended`` of the summary says why.
+    """
     resources = set_up(job)
     check_readable(job.dataset)
-    summary = DatasetSummary(
-        criteria={criterion.name: Distribution() for criterion in resources.plan.criteria}
-    )
+    summary = empty_summary(resources.plan)
+    watch = _Watch(used_up)
     with ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
             with closing(_scored(job, resources, chunks)) as parts:
-                for scored in parts:
+                for scored in watch.over(parts, resources.scorer):
                     results.take(scored)
                     if progress is not None:
                         progress(summary, scored.share)
@@ -105,15 +158,22 @@ def score_dataset(job: ScoringJob, progress: Progress | None = None) -> tuple[Da
                         raise scored.failure
         except DatasetChanged as change:
             raise _refusal(job, resources, change.line) from None
-    if job.retry_errors:
-        _retry_errors(job, summary)
+        if resources.scorer.left_over:
+            summary.ended = watch.reason
+            results.mark_partial()
+    if job.retry_errors and summary.ended is None:
+        retry_errors(job, summary, watch)
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
     return summary, resources.plan
 
 
-def _retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
+def empty_summary(plan: ScoringPlan) -> DatasetSummary:
+    return DatasetSummary(criteria={criterion.name: Distribution() for criterion in plan.criteria})
+
+
+def retry_errors(job: ScoringJob, summary: DatasetSummary, watch: _Watch | None = None) -> None:
     """Score what errored once more, and count the results anew."""
     assert job.output is not None
     lines = errored_lines(job.output)
@@ -121,11 +181,13 @@ def _retry_errors(job: ScoringJob, summary: DatasetSummary) -> None:
         return
     # Connections to models belong to the loop they were opened on, and that one is closed.
     resources = set_up(job)
-    response_column = resources.plan.fields.get("response", "response")
-    chunks = read_chunks(job.dataset, chunk_bytes=_MODEL_CHUNK_BYTES, response_column=response_column)
-    with closing(_scored(job, resources, only_lines(chunks, lines))) as parts:
-        fresh = (line for scored in parts for line in scored.lines)
+    watch = watch or _Watch(None)
+    chunks = read_dataset(job, resources.plan, MODEL_CHUNK_BYTES)
+    errored = _until_stopped(only_lines(chunks, lines), resources.scorer)
+    with closing(_scored(job, resources, errored)) as parts:
+        fresh = (line for scored in watch.over(parts, resources.scorer) for line in scored.lines)
         summary.retried = replace_results(job.output, fresh)
+    summary.ended = watch.reason if resources.scorer.left_over else None
     summary.retries += resources.retries()
     summary.forget_results()
     with job.output.open("rb") as file:
@@ -137,10 +199,11 @@ def _remaining(
     job: ScoringJob, resources: JobResources, results: ResultsFile, summary: DatasetSummary
 ) -> Iterator[Chunk]:
     """What is left to score: after what a resumed run has done, and up to the limit."""
-    size = CHUNK_BYTES if resources.runner.inline else _MODEL_CHUNK_BYTES
+    size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
     done = results.last_line
-    for chunk in results.checked(_read(job, resources, size)):
+    whole = read_dataset(job, resources.plan, size)
+    for chunk in _until_stopped(results.checked(whole), resources.scorer):
         if chunk.last_line <= done:
             summary.merge(resources.scorer.passed_over(chunk))
             continue
@@ -156,8 +219,19 @@ def _remaining(
             yield chunk
 
 
-def _read(job: ScoringJob, resources: JobResources, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    response_column = resources.plan.fields.get("response", "response")
+def _until_stopped(chunks: Iterator[Chunk], scorer: Scorer) -> Iterator[Chunk]:
+    for chunk in chunks:
+        if scorer.stopped:
+            scorer.left_over = True
+            return
+        yield chunk
+
+
+def read_dataset(job: ScoringJob, plan: ScoringPlan, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """The dataset of a job from its beginning, in chunks of about so many bytes."""
+    if job.address is not None:
+        return whole_dataset(DatasetFile(job.address), size)
+    response_column = plan.fields.get("response", "response")
     return read_chunks(job.dataset, chunk_bytes=size, response_column=response_column)
 
 
@@ -171,7 +245,7 @@ def _first_difference(job: ScoringJob, resources: JobResources, last: int) -> st
     """Where the dataset is no longer the one that was scored, in words."""
     assert job.output is not None
     if job.dataset.is_file():
-        chunks = _read(job, resources)
+        chunks = read_dataset(job, resources.plan)
         now = ((record.line, record.id) for chunk in chunks for record in resources.scorer.chosen(chunk))
         for before, after in zip_longest(
             scored_records(job.output), takewhile(lambda at: at[0] <= last, now)

@@ -5,13 +5,14 @@ A plan may extend others: criteria and evaluators of the same name are replaced,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator
 
-from ..base.files import read_mapping
+from ..base.files import mapping_of, parse_text, read_mapping
 from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..configs import StrictConfig
@@ -133,6 +134,18 @@ def load_plan(path: Path) -> ScoringPlan:
 def read_plan(path: Path) -> tuple[ScoringPlan, PlanFiles]:
     """A plan, and the files that tell where each part of it was written."""
     plan_files = _read_extended(path)
+    return _checked(plan_files), plan_files
+
+
+def plan_of_text(text: str, path: Path, may_extend: Callable[[Path], bool]) -> tuple[ScoringPlan, PlanFiles]:
+    """A plan that is not in a file yet, as if it stood at a path. It extends only what it may."""
+    plan_files = _extended(
+        mapping_of(parse_text(text, path.name, is_json=False), path.name), path, may_extend
+    )
+    return _checked(plan_files), plan_files
+
+
+def _checked(plan_files: PlanFiles) -> ScoringPlan:
     problems = ProblemList()
     try:
         plan = ScoringPlan.model_validate(plan_files.settings)
@@ -148,7 +161,7 @@ def read_plan(path: Path) -> tuple[ScoringPlan, PlanFiles]:
             if name not in known
         ]
         if not problems:
-            return plan, plan_files
+            return plan
     raise plan_files.placed(InvalidInput(*problems))
 
 
@@ -161,24 +174,33 @@ def _read_extended(path: Path, seen: tuple[Path, ...] = ()) -> PlanFiles:
     if resolved in seen:
         chain = " → ".join(one.name for one in (*seen, resolved))
         raise InvalidInput.at(path, f"extends itself, through {chain}")
-    located = read_mapping(path)
+    return _extended(read_mapping(path), path, lambda _: True, (*seen, resolved))
+
+
+def _extended(
+    located: Located, path: Path, may_extend: Callable[[Path], bool], seen: tuple[Path, ...] = ()
+) -> PlanFiles:
     merged: dict[str, Any] = {}
     files = [located]
-    for base in _bases(located):
-        inner = _read_extended(path.parent / base, (*seen, resolved))
+    for base in _bases(located, path.parent, may_extend):
+        inner = _read_extended(path.parent / base, seen)
         merged = _merge(merged, inner.settings)
         files += inner.files
     own = {key: item for key, item in located.data.items() if key not in ("extends", "$schema")}
-    return PlanFiles(_merge(merged, _absolute_plugins(own, resolved)), files)
+    return PlanFiles(_merge(merged, _absolute_plugins(own, path.resolve())), files)
 
 
-def _bases(located: Located) -> list[str]:
+def _bases(located: Located, folder: Path, may_extend: Callable[[Path], bool]) -> list[str]:
     bases: Any = located.data.get("extends") or []
     names = cast(list[Any], bases if isinstance(bases, list) else [bases])
     problems = ProblemList()
-    folder = Path(located.path).parent
     if not all(isinstance(name, str) for name in names):
         problems.append(Problem("expected a path or a list of paths", ("extends",)))
+    elif barred := [name for name in names if not may_extend(folder / name)]:
+        hint = "extend a plan inside the project folder"
+        problems += [
+            Problem(f'"{name}" may not be extended from here', ("extends",), hint) for name in barred
+        ]
     else:
         gone = [folder / name for name in names if not (folder / name).exists()]
         problems += [Problem(f"{path} does not exist", ("extends",)) for path in gone]
@@ -253,3 +275,11 @@ class ScoringJob:
     config_path: Path | None = None
     group_by: str | None = None
     retry_errors: bool = False
+    llm_settings: LlmSettings | None = None
+    """The project's models, for a plan that names none."""
+    address: str | None = None
+    """Where the dataset is, if not on a path: ``s3://bucket/records.jsonl``."""
+
+    @property
+    def dataset_name(self) -> str:
+        return self.address or str(self.dataset)

@@ -88,20 +88,14 @@ class ResultsFile:
         self._mark: dict[str, Any] = {}
         self._hash = RunningHash()
         self._scored: ScoredPart | None = None
+        self._note_length = 0
         self.last_line = 0
 
     def __enter__(self) -> ResultsFile:
         path = self._job.output
         if path is None:
             return self
-        for what, source in (("dataset", self._job.dataset), ("plan", self._job.plan_path)):
-            if path.exists() and path.samefile(source):
-                raise InvalidInput(f"{path}: is the {what} itself; name another file for the results")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "ab", buffering=0)
-        except OSError as error:
-            raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
+        self._file = open_output(self._job)
         try:
             self._begin(self._file, path)
         except BaseException:
@@ -121,14 +115,15 @@ class ResultsFile:
         if not path.is_file():
             # A pipe or a device: there is nothing to go on from.
             return
-        note, self._mark = note_of(path), _fingerprint(self._job, self._plan)
-        if self._job.resume and path.stat().st_size:
-            self._scored = _read_note(note, self._mark, path)
-            self.last_line = _recover(path, self._summary, self._scored.line)
+        note, self._mark = note_of(path), fingerprint(self._job, self._plan)
+        if self._job.resume and (path.stat().st_size or "shards" in (read_note(path) or {})):
+            self._scored = _scored_part(read_settings(note, self._mark, path), path)
+            self.last_line = recover(path, self._summary, self._scored.line)
             self._summary.resumed = self._summary.records
             self._note = note.open("r+b", buffering=0)
+            self._note_length = note.stat().st_size
         else:
-            _check_replaceable(path, note)
+            check_replaceable(path, note)
             file.truncate(0)
             self._note = note.open("wb", buffering=0)
             self._write_note(self._hash.up_to(0))
@@ -163,12 +158,34 @@ class ResultsFile:
                 self._write_note(self._hash.up_to(scored.ids[-1][1]))
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
-    def _write_note(self, part: ScoredPart) -> None:
-        """In place, in one write. It never gets shorter, since only the number of the line changes length."""
+    def mark_partial(self) -> None:
+        """Note that a budget ended it; a resume that goes on takes it back."""
+        if self._note is not None:
+            self._write_note(self._hash.up_to(self._hash.line), partial="budget")
+
+    def _write_note(self, part: ScoredPart, **more: str) -> None:
+        """In place, in one write. It never gets shorter: what is left of a longer one is written over."""
         assert self._note is not None
-        note = {**self._mark, "scored": {"line": part.line, "digest": part.digest}}
+        note = {**self._mark, **more, "scored": {"line": part.line, "digest": part.digest}}
+        text = orjson.dumps(note, option=orjson.OPT_INDENT_2).ljust(self._note_length)
         self._note.seek(0)
-        self._note.write(orjson.dumps(note, option=orjson.OPT_INDENT_2))
+        self._note.write(text)
+        self._note_length = len(text)
+
+
+def open_output(job: ScoringJob) -> BinaryIO:
+    """The results file, to append to; refused where it is one of the inputs."""
+    path = job.output
+    assert path is not None
+    inputs = (("dataset", job.dataset), ("plan", job.plan_path))
+    for what, source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InvalidInput(f"{path}: is the {what} itself; name another file for the results")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "ab", buffering=0)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def scored_records(path: Path) -> Iterator[tuple[int, str]]:
@@ -179,7 +196,7 @@ def scored_records(path: Path) -> Iterator[tuple[int, str]]:
             yield result["line"], result["recordId"]
 
 
-def _check_replaceable(path: Path, note: Path) -> None:
+def check_replaceable(path: Path, note: Path) -> None:
     """A file that holds anything but results of ours is somebody's work: it is not replaced."""
     if not path.stat().st_size or note.is_file():
         return
@@ -193,7 +210,7 @@ def _check_replaceable(path: Path, note: Path) -> None:
         raise InvalidInput(f"{path}: is no results file, so it is not overwritten; name another output file")
 
 
-def _fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
+def fingerprint(job: ScoringJob, plan: ScoringPlan) -> dict[str, Any]:
     decisive = plan.model_dump(mode="json", include=_DECISIVE)
     if plan.llm_settings is not None:
         decisive["llm"] = plan.llm_settings.model_dump(mode="json", include=_DECISIVE_OF_MODELS)
@@ -223,7 +240,8 @@ def read_note(output: Path) -> dict[str, Any] | None:
     return cast(dict[str, Any], note) if isinstance(note, dict) else None
 
 
-def _read_note(path: Path, mark: dict[str, Any], output: Path) -> ScoredPart:
+def read_settings(path: Path, mark: dict[str, Any], output: Path) -> dict[str, Any]:
+    """The note of a results file that is to be resumed; refused where it was scored with other settings."""
     try:
         note = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -236,10 +254,16 @@ def _read_note(path: Path, mark: dict[str, Any], output: Path) -> ScoredPart:
             f"{output}: cannot be resumed: it was scored with another {', '.join(changed)}. "
             "Use the same settings, or another output file."
         )
+    return note
+
+
+def _scored_part(note: dict[str, Any], output: Path) -> ScoredPart:
+    if "scored" not in note:
+        raise InvalidInput(f"{output}: was scored in shards; go on with the same command and --on ray")
     return ScoredPart(note["scored"]["line"], note["scored"]["digest"])
 
 
-def _recover(path: Path, summary: DatasetSummary, vouched: int) -> int:
+def recover(path: Path, summary: DatasetSummary, vouched: int | None) -> int:
     """Count what is there, cut off what is torn or not vouched for, and say which line came last.
 
     After a power cut the results may be ahead of the note; what nothing vouches for is scored again.
@@ -252,7 +276,7 @@ def _recover(path: Path, summary: DatasetSummary, vouched: int) -> int:
             try:
                 result = orjson.loads(line)
                 number = result["line"]
-                if number > vouched:
+                if vouched is not None and number > vouched:
                     break
                 summary.add(result)
                 summary.duplicates.add(result["recordId"], number)

@@ -16,7 +16,6 @@ from ..base.json_text import json_bytes, json_text
 from ..base.paths import MISSING, lookup
 from ..base.text import cut
 from ..evaluators.aggregate import conclude_once, run_evaluators
-from ..evaluators.definition import EvaluatorDefinition
 from ..evaluators.results import Verdict
 from ..evaluators.running import run_inline
 from ..llm.usage import RoleUsage, counting_usage, model_usage
@@ -57,10 +56,13 @@ class Scorer:
         self._runner = runner
         self._reader = reader
         self._job = job
-        self._dataset = str(job.dataset)
+        self._dataset = job.dataset_name
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
-        self._unseen_models = any(_may_ask_unseen(entry.definition) for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
+        self.stopped = False
+        """Set to start no further record; those under way are finished."""
+        self.left_over = False
+        """Whether records were left because of that."""
 
     def score_chunk(self, chunk: Chunk) -> ScoredChunk:
         """Score a chunk to its end, or to its first bad record."""
@@ -111,8 +113,11 @@ class Scorer:
                 for record in self._records(chunk, scored):
                     if len(window) >= most:
                         yield await _finished(window)
+                    if self.stopped:
+                        self.left_over = True
+                        break
                     window.append(asyncio.create_task(self._score(record, limit)))
-                if scored.failure is not None:
+                if scored.failure is not None or self.left_over:
                     break
             while window:
                 yield await _finished(window)
@@ -166,29 +171,23 @@ class Scorer:
         outcome.input_snapshot = {"dataset": self._dataset, "recordId": record.id, "line": record.line}
         outcome.metadata = self._runner.config.metadata
         result = {"recordId": record.id, "line": record.line, **outcome.to_json()}
-        result["usage"] = self._usage(record, usage)
+        result["usage"] = self._usage(record, usage, verdict)
         if self._job.group_by is not None:
             result["group"] = _group(record, self._job.group_by)
         return result
 
-    def _usage(self, record: Record, usage: Mapping[str, RoleUsage]) -> dict[str, float | None]:
-        """What the agent says it used, and what judging took; texts embedded together count for one record.
-
-        A plugin's judge may ask a model of its own, so nothing counted is then not known to be nothing used.
-        """
+    def _usage(
+        self, record: Record, usage: Mapping[str, RoleUsage], verdict: Verdict
+    ) -> dict[str, float | None]:
+        """What the agent says it used, and what judging took; texts embedded together count for one."""
         tokens = record.facts.last_invocation.tokens_usage
-        judged = model_usage(usage)
-        unseen = self._unseen_models and not usage
+        judged = model_usage(usage, verdict.evaluator_results)
         return {
             "agentTokens": None if tokens is None else tokens.total_tokens,
             "agentCost": read_cost(record.facts.metadata.get("cost")),
-            "judgeTokens": None if unseen else judged["judge_tokens"],
-            "judgeCost": None if unseen else judged["judge_cost"],
+            "judgeTokens": judged["judge_tokens"],
+            "judgeCost": judged["judge_cost"],
         }
-
-
-def _may_ask_unseen(definition: EvaluatorDefinition) -> bool:
-    return definition.cost != "fast" and not definition.module.startswith("evalstudio.")
 
 
 def _group(record: Record, field: str) -> str:

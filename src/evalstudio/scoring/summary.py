@@ -195,6 +195,8 @@ class DatasetSummary:
     retries: int = 0
     retried: int = 0
     """Records that had errored and were scored once more."""
+    ended: str | None = None
+    """Why no further record was scored, where a budget ended it."""
 
     @property
     def read(self) -> int:
@@ -288,6 +290,7 @@ class DatasetSummary:
             "records": self.records,
             "bad": self.bad,
             "notSampled": self.unsampled,
+            "partial": "budget" if self.ended else None,
             "resumed": self.resumed,
             "retried": self.retried,
             "outcomes": self.outcomes,

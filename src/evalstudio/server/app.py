@@ -92,7 +92,7 @@ def create_app(
     app.state.loop_watch = LoopWatch()
     errors.install(app)
     for router in _ROUTERS:
-        app.include_router(router, prefix="/api", responses=errors.refusals(*errors.EVERYWHERE))
+        app.router.routes.extend(router.routes)
     intake = OtlpIntake(studio.receiver if studio else None)
     for path, answer in (("traces", intake.traces), ("logs", intake.logs), ("metrics", intake.metrics)):
         app.add_route(f"/v1/{path}", answer, methods=["POST"], include_in_schema=False)
@@ -116,6 +116,7 @@ async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     finally:
         watching.cancel()
         if studio is not None:
+            await studio.scorings.stop()
             await studio.background.stop()
             await studio.hub.close()
             if studio.intake is not None:

@@ -17,6 +17,8 @@ _STALLED_SECONDS = 3.0
 _BEAT_SECONDS = 0.5
 # For how long a stall is told of once it is over: while it lasts nobody can be answered.
 _TOLD_SECONDS = 5.0
+# A write that failed says more than one that succeeds: on a full disk what is small may still find room.
+_TROUBLE_SECONDS = 10.0
 
 _POOLS: tuple[tuple[str, DaemonPool], ...] = (
     ("an agent", agent_threads),
@@ -50,7 +52,10 @@ class LoopWatch:
 
 async def problem_of(studio: Studio, watch: LoopWatch) -> str | None:
     """Why the server cannot do its work; nothing where it can."""
-    return watch.look() or _starved() or _processor(studio) or await _database(studio)
+    problem = (
+        watch.look() or _starved() or _processor(studio) or _production(studio) or await _database(studio)
+    )
+    return problem.rstrip(".") if problem is not None else None
 
 
 def _starved() -> str | None:
@@ -70,6 +75,17 @@ def _processor(studio: Studio) -> str | None:
     return None
 
 
+def _production(studio: Studio) -> str | None:
+    intake = studio.intake
+    if intake is not None and intake.problem is not None:
+        return f"Conversations of production are not being closed: {intake.problem}"
+    if intake is not None and not intake.running:
+        return "Conversations of production are no longer being closed"
+    if studio.alarm_delivery.problem is not None:
+        return f"Alarms are not being delivered: {studio.alarm_delivery.problem}"
+    return None
+
+
 async def _database(studio: Studio) -> str | None:
     try:
         with riding_out(0.0):
@@ -79,4 +95,5 @@ async def _database(studio: Studio) -> str | None:
         return f"The database did not answer within {_DATABASE_SECONDS:g} s"
     except StorageError as error:
         return f"The database does not answer: {error}"
-    return None
+    trouble = studio.store.database.outages.trouble(_TROUBLE_SECONDS)
+    return f"The database failed a moment ago: {trouble}" if trouble is not None else None

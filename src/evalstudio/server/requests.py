@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 
 from ..execution.definitions import DefinitionService
 from ..execution.home import JudgedExecutions
+from ..execution.scorings import Scorings
 from ..storage.contract import IdempotencyKey
 from .background import BackgroundWork
 from .errors import ApiError
@@ -42,6 +43,10 @@ class Studio:
     intake: IntakeTask | None = None
     receiver: Receiver | None = None
     judged: JudgedExecutions = field(default_factory=JudgedExecutions)
+    scorings: Scorings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scorings = Scorings(self.workspace)
 
     @property
     def store(self) -> SqlStore:

@@ -17,7 +17,7 @@ from ..base.networks import public_only
 from ..base.signals import stop_on_signals
 from ..execution.alarm_delivery import AlarmDeliveryTask
 from ..execution.intake import IntakeTask
-from ..execution.monitoring import on_conversation
+from ..execution.monitoring import MonitorReviews
 from ..execution.processor import ProcessorTask
 from ..execution.receiving import Receiver, missing_extra
 from ..execution.retention import retaining
@@ -81,7 +81,7 @@ async def open_studio(
         studio = Studio(workspace, policy, EventHub(workspace.store), processing, delivery)
         if workspace.config.production.enabled:
             studio.receiver = Receiver(workspace)
-            studio.intake = IntakeTask(workspace, on_conversation)
+            studio.intake = IntakeTask(workspace, MonitorReviews())
         yield studio
 
 

@@ -299,6 +299,14 @@ class RunGroup:
     spent: Spending = field(default_factory=lambda: Spending())
 
 
+class Spent(NamedTuple):
+    """What finished runs have used, where it is known."""
+
+    runs: int
+    tokens: int
+    cost: float
+
+
 class Records(Protocol):
     """What a project holds and what was run in it: to look at, to do again, to clear away."""
 
@@ -319,7 +327,7 @@ class Records(Protocol):
         self, filters: Filters = EVERYTHING, *, cursor: str | None = None, limit: int = 50
     ) -> Page[RunSummary]: ...
     async def runs_with_outputs(
-        self, execution_id: str, /, *, after: str = "", limit: int = 200
+        self, execution_id: str, /, *, after: str = "", limit: int = 200, findings: bool = True
     ) -> list[tuple[RunSummary, RunOutput | None]]: ...
     async def cancel(
         self, *, execution_id: str | None = None, run_ids: Sequence[str] | None = None
@@ -329,3 +337,8 @@ class Records(Protocol):
     ) -> int: ...
     async def delete_execution(self, execution_id: str, /) -> int: ...
     async def delete_runs(self, run_ids: Sequence[str]) -> int: ...
+
+
+def all_runs(records: Records, filters: Filters) -> AsyncIterator[RunSummary]:
+    """Every run that fits."""
+    return every_item(lambda cursor: records.runs(filters, cursor=cursor, limit=500))

@@ -47,6 +47,7 @@ from .schema import BAD, OPEN, OPEN_STATUSES, executions, messages, outputs, run
 from .transaction import Transaction
 
 _OUTPUT = TypeAdapter(RunOutput)
+_NUMBERS = ("metrics", "criterionScores")
 _FINDINGS = TypeAdapter(list[Finding])
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
@@ -252,14 +253,24 @@ def run_json(unit: Transaction, run_id: str, *, attempt: int | None = None) -> s
 
 
 def runs_with_outputs(
-    unit: Transaction, execution_id: str, *, after: str = "", limit: int = 200
+    unit: Transaction, execution_id: str, *, after: str = "", limit: int = 200, findings: bool = True
 ) -> list[tuple[RunSummary, RunOutput | None]]:
-    """Runs of an execution, the oldest first and from one on, with what they came to in detail."""
+    """Runs of an execution, the oldest first and from one on, with what they came to in detail.
+
+    Without ``findings`` of that only the numbers, which is several times faster.
+    """
     attempt = (outputs.c.run_id == runs.c.id) & (outputs.c.attempt == runs.c.attempt)
     query = select(*RUN_COLUMNS, outputs.c.output).select_from(runs.outerjoin(outputs, attempt))
     query = query.where(runs.c.execution_id == execution_id, runs.c.id > after).order_by(runs.c.id)
     rows = unit.connection.execute(query.limit(limit)).all()
-    return [(summary_of(row), _read_output(row.output)) for row in rows]
+    read = _read_output if findings else _read_numbers
+    return [(summary_of(row), read(row.output)) for row in rows]
+
+
+def _read_numbers(output: dict[str, Any] | None) -> RunOutput | None:
+    if output is None:
+        return None
+    return _OUTPUT.validate_python({name: output[name] for name in _NUMBERS if name in output})
 
 
 def _read_output(output: dict[str, Any] | None) -> RunOutput | None:

@@ -126,7 +126,9 @@ def _migrate_sqlite(path: Path) -> Migrated:
             before = migrations.schema_status(connection)
             migrations.check_not_newer(before, str(path))
             backup = migrations.back_up(path, before.found or "0") if before.state == "older" else None
-            if before.state != "current":
+            if before.state == "empty":
+                migrations.create_sqlite(connection)
+            elif before.state == "older":
                 migrations.upgrade(connection)
         return Migrated(before, backup)
 

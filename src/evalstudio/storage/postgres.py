@@ -86,7 +86,7 @@ class PostgresDatabase:
         self.signals = WakeSignals()
         self.engine = connect(dsn)
         self.listen_task = ListenTask(lambda: asyncio.get_running_loop().create_task(self._listen()))
-        self._outages = OutagePolicy("database", PATIENCE_SECONDS)
+        self.outages = OutagePolicy("database", PATIENCE_SECONDS)
         self._closed = False
 
     async def read(self, operation: Operation[T]) -> T:
@@ -136,7 +136,7 @@ class PostgresDatabase:
             except (SQLAlchemyError, *_DRIVER_ERRORS) as error:
                 raise postgres_failure(error, self.place) from None
 
-        return await self._outages.persist(explained)
+        return await self.outages.persist(explained)
 
     async def _listen(self) -> None:
         """Listen to what other processes commit; after a lost connection anything may have been missed."""

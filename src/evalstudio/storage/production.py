@@ -317,12 +317,21 @@ def bodies_of(unit: Transaction, conversation_id: str) -> list[bytes]:
     return [bytes(body) for body in unit.connection.execute(query).scalars()]
 
 
+_SUMMARY = ("started", "turn_count", "total_tokens", "agent", "title", "error", "attributes", "tail")
+_DESCRIBED = (
+    update(conversations)
+    .where(_table.id == bindparam("conversation"), _table.revision == bindparam("current"))
+    .values({name: bindparam(f"new_{name}", type_=_table[name].type) for name in _SUMMARY})
+)
+
+
 def describe_conversation(
     unit: Transaction, conversation_id: str, revision: int, summary: dict[str, Any]
 ) -> bool:
     """Keep what lists show of a conversation; false where it has changed or gone meanwhile."""
-    which = (_table.id == conversation_id) & (_table.revision == revision)
-    return unit.connection.execute(update(conversations).where(which).values(summary)).rowcount > 0
+    values: dict[str, Any] = {f"new_{name}": summary[name] for name in _SUMMARY}
+    values |= {"conversation": conversation_id, "current": revision}
+    return unit.connection.execute(_DESCRIBED, values).rowcount > 0
 
 
 def continue_conversation(unit: Transaction, conversation_id: str, head: str) -> str | None:

@@ -61,20 +61,6 @@ def enqueue(
     return stored_execution(unit, execution.id)
 
 
-def add_runs(unit: Transaction, execution_id: str, new: Sequence[NewRun]) -> Execution:
-    """Further runs of an execution that exists."""
-    execution = stored_execution(unit, execution_id)
-    if unit.again and new and unit.has(runs, new[0].id):
-        return execution
-    moment = now_ms()
-    keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
-    for run in new:
-        unit.add(runs, run_row(run, execution, moment))
-    unit.count(execution_id, total=len(new), queued=len(new))
-    unit.new_work = bool(new)
-    return execution
-
-
 def stored_execution(unit: Transaction, execution_id: str) -> Execution:
     query = select(executions).where(executions.c.id == execution_id)
     return execution_of(unit.connection.execute(query).one())

@@ -15,7 +15,7 @@ from .lists import get_execution
 from .queue import execution_row, run_row, stored_execution
 from .rows import keep
 from .schema import executions, runs
-from .transaction import Transaction, known_target, now_ms, remember
+from .transaction import Transaction, known_target, now_ms, remember, unmark_partial
 
 
 def record(
@@ -76,10 +76,7 @@ def known_runs(unit: Transaction, run_ids: Collection[str]) -> frozenset[str]:
 def finish_recording(unit: Transaction, execution_id: str) -> Execution:
     """Note that no more runs are to come."""
     execution = get_execution(unit, execution_id)
-    reasons = [one for one in (execution.partial or "").split(", ") if one and one != UNFINISHED]
-    unit.connection.execute(
-        update(executions).where(executions.c.id == execution_id).values(partial=", ".join(reasons) or None)
-    )
+    unmark_partial(unit, execution_id, UNFINISHED)
     unit.add_event("execution.completed", execution_id, body={"total": execution.counts.total})
     return stored_execution(unit, execution_id)
 

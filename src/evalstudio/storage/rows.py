@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from sqlalchemy import select
 
+from ..base.constructed import constructed
 from ..evaluators.results import Verdict
 from ..project.entities import Counts, Execution, RunSummary, iso
 from ..project.requirements import Budget, Requirement
@@ -33,6 +34,7 @@ RUN_COLUMNS = [
     and not column.name.endswith(("_snapshot", "_hash"))
 ]
 _SAME_IN_RUNS = [column.name for column in RUN_COLUMNS if column.name in RunSummary.model_fields]
+_same_in_runs = attrgetter(*_SAME_IN_RUNS)
 
 
 _SAME_IN_EXECUTIONS = (
@@ -67,7 +69,7 @@ def execution_of(row: AnyRow) -> Execution:
 
 
 def run_fields(row: AnyRow) -> dict[str, Any]:
-    fields: dict[str, Any] = {name: getattr(row, name) for name in _SAME_IN_RUNS}
+    fields: dict[str, Any] = dict(zip(_SAME_IN_RUNS, _same_in_runs(row), strict=True))
     verdict = None
     if row.outcome is not None:
         verdict = Verdict(
@@ -81,7 +83,7 @@ def run_fields(row: AnyRow) -> dict[str, Any]:
 
 
 def summary_of(row: AnyRow) -> RunSummary:
-    return RunSummary.model_construct(**run_fields(row))
+    return constructed(RunSummary, run_fields(row))
 
 
 class _JsonShape:

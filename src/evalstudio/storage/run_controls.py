@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, delete, select, update
 
+from ..project.entities import UNFINISHED
 from .contract import COUNT_OF
 from .errors import InUse, NotFound
 from .rows import AnyRow
@@ -22,7 +23,7 @@ from .schema import (
     runs,
     turns,
 )
-from .transaction import Transaction, mark_partial, now_ms
+from .transaction import Transaction, mark_partial, now_ms, unmark_partial
 
 BATCH = 1000
 DELETE_BATCH = 500
@@ -86,9 +87,12 @@ def end_for_budget(unit: Transaction, execution_id: str) -> int:
     waiting = (runs.c.execution_id == execution_id) & (runs.c.status == "queued")
     ended = {"status": "cancelled", "lease_until": None, "completed": moment, "updated": moment}
     number = unit.connection.execute(update(runs).where(waiting).values(**ended)).rowcount
-    if number:
+    repeating = executions.c.partial.like(f"%{UNFINISHED}%") & (executions.c.id == execution_id)
+    if number or unit.connection.execute(select(executions.c.id).where(repeating)).first() is not None:
         mark_partial(unit, execution_id, "budget")
+        unmark_partial(unit, execution_id, UNFINISHED)
         unit.count(execution_id, cancelled=number, queued=-number)
+    if number:
         cancelled = (runs.c.status == "cancelled") & (runs.c.completed == moment)
         unit.add_events_of_runs("run.cancelled", (runs.c.execution_id == execution_id) & cancelled)
     return number

@@ -129,7 +129,7 @@ class SqliteDatabase:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._reading = connect(path, reading=True)
         self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
-        self._outages = OutagePolicy("database")
+        self.outages = OutagePolicy("database")
         self._file = _identity(path)
         self._looked_at_file = time.monotonic()
         self._closed = False
@@ -139,7 +139,7 @@ class SqliteDatabase:
 
     async def read(self, operation: Operation[T]) -> T:
         self._check_open()
-        return await self._outages.persist(
+        return await self.outages.persist(
             lambda _: self._loop.run_in_executor(self._readers, self._read, operation)
         )
 
@@ -161,7 +161,7 @@ class SqliteDatabase:
             return job.future
 
         # What failed was rolled back, so it may be tried again as it is.
-        return await self._outages.persist(submit)
+        return await self.outages.persist(submit)
 
     async def close(self) -> None:
         if self._closed:

@@ -10,6 +10,7 @@ from types import CoroutineType, TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, overload
 
 from ..base.json_text import HasJson
+from ..base.outages import OutagePolicy
 from ..project.documents import DefinitionKind
 from ..project.entities import (
     StoredConnector,
@@ -30,6 +31,7 @@ from . import (
     production,
     queue,
     recording,
+    repeating,
     retention,
     run_controls,
     tallies,
@@ -53,6 +55,7 @@ class Database(Protocol):
     """What runs operations: a SQLite file or a PostgreSQL server."""
 
     signals: WakeSignals
+    outages: OutagePolicy
     listen_task: ListenTask
 
     @property
@@ -203,6 +206,7 @@ class SqlStore:
     tally_executions = _reading(tallies.tally_executions)
     tally = _reading(tallies.tally)
     run_groups = _reading(tallies.run_groups)
+    spent = _reading(tallies.spent)
     results_of = _reading(comparing.results_of)
     earlier_runs = _reading(comparing.earlier_runs)
     connectors_of = _reading(comparing.connectors_of)
@@ -213,7 +217,9 @@ class SqlStore:
     set_baseline = _writing(comparing.set_baseline)
     remove_baseline = _writing(comparing.remove_baseline)
     mark_partial = _writing(mark_partial)
-    add_runs = _writing(queue.add_runs)
+    awaiting_decision = _reading(repeating.awaiting_decision)
+    add_repetition = _writing(repeating.add_repetition)
+    finish_repeating = _writing(repeating.finish_repeating)
     end_for_budget = _writing(run_controls.end_for_budget)
     runs_with_outputs = _reading(lists.runs_with_outputs)
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, select
 
 from ..project.entities import Counts, Subject, name_key
-from .contract import EVERYTHING, Filters, GroupedBy, RepetitionCounts, RunGroup, Spending, Tally
+from .contract import EVERYTHING, Filters, GroupedBy, RepetitionCounts, RunGroup, Spending, Spent, Tally
 from .lists import SUBJECT_KEY, execution_conditions, run_conditions
 from .rows import AnyRow
 from .schema import COUNTED, USED, executions, runs, scenarios
@@ -153,6 +153,20 @@ def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGrou
         )
         for row in unit.connection.execute(query.order_by(*columns))
     ]
+
+
+def spent(unit: Transaction, execution_id: str) -> Spent:
+    """What the runs of an execution have used of tokens and cost, all roles together, where it is known."""
+    tokens: list[Any] = [func.sum(runs.c[name]) for name in ("total_tokens", *_named("tokens"))]
+    costs: list[Any] = [func.sum(runs.c[name]) for name in _named("cost")]
+    query = select(func.count(runs.c.outcome), *tokens, *costs).where(runs.c.execution_id == execution_id)
+    number, *sums = unit.connection.execute(query).one()
+    known = [0 if one is None else one for one in sums]
+    return Spent(number, int(sum(known[: len(tokens)])), float(sum(known[len(tokens) :])))
+
+
+def _named(what: str) -> list[str]:
+    return [name for name in USED if name.endswith(what)]
 
 
 def _spending(row: AnyRow) -> Spending:

@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ColumnElement
 
 from ..base.json_text import clean_text
+from ..project.entities import UNFINISHED, reasons_of
 from . import schema
 from .contract import IdempotencyKey
 from .errors import KeyReused, StorageError, StorageUnavailable
@@ -51,7 +52,8 @@ _COUNT = (
     .where(_table.id == bindparam("execution"))
     .values(_added | {"updated": bindparam("updated")})
     .returning(
-        _table.status, _table.total, _table.queued, _table.running, _table.cancelled, _table.cancelling
+        *(_table[name] for name in ("status", "total", "queued", "running", "cancelled", "cancelling")),
+        *(_table[name] for name in ("partial", "until_decided")),
     )
 )
 
@@ -156,10 +158,17 @@ class Transaction:
         if row is None:
             return
         status = _status(row.total, row.queued, row.running, row.cancelled, row.cancelling)
+        repeating = row.until_decided is not None and UNFINISHED in reasons_of(row.partial)
+        if repeating and status == "completed" and not (row.cancelled or row.cancelling):
+            # All runs are over, and nobody has said yet whether there are to be more.
+            status = "running"
+        over = status in ("completed", "cancelled")
+        if over and (row.cancelled or (repeating and row.cancelling)):
+            mark_partial(self, execution_id, "cancelled")
+        if over and repeating:
+            unmark_partial(self, execution_id, UNFINISHED)
         if status != row.status:
             self._write_status(execution_id, status)
-        if row.cancelled and status in ("completed", "cancelled"):
-            mark_partial(self, execution_id, "cancelled")
 
     def _write_status(self, execution_id: str, status: str) -> None:
         table, moment = schema.executions.c, now_ms()
@@ -199,6 +208,15 @@ def mark_partial(unit: Transaction, execution_id: str, reason: str) -> None:
     missing = or_(partial.is_(None), partial.not_like(f"%{reason}%"))
     of_execution = schema.executions.c.id == execution_id
     unit.connection.execute(update(schema.executions).where(of_execution, missing).values(partial=noted))
+
+
+def unmark_partial(unit: Transaction, execution_id: str, reason: str) -> None:
+    """Take back one reason why an execution is not whole."""
+    of_execution = schema.executions.c.id == execution_id
+    query = select(schema.executions.c.partial).where(of_execution).with_for_update()
+    left = [one for one in reasons_of(unit.connection.execute(query).scalar()) if one != reason]
+    values = {"partial": ", ".join(left) or None}
+    unit.connection.execute(update(schema.executions).where(of_execution).values(values))
 
 
 def _status(total: int, queued: int, running: int, cancelled: int, cancelling: bool) -> str:
@@ -242,6 +260,8 @@ def _hashed(key: str) -> str:
 
 
 _ROLLED_BACK = frozenset({"40001", "40P01"})
+# No room on the disk, or no memory: undone, and possible again once there is some.
+_FULL = frozenset({"53100", "53200"})
 _GONE = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004", "53300"})
 
 
@@ -276,6 +296,9 @@ def postgres_failure(error: BaseException, place: str) -> StorageError:
         return StorageUnavailable(text, may_have_happened=True)
     if is_rolled_back(error):
         return StorageUnavailable(f"The database at {place} gave way to another transaction: {message}")
+    if sqlstate(error) in _FULL:
+        advice = "Its disk or memory is full. Nothing was damaged: free some and carry on."
+        return StorageUnavailable(f"The database at {place} has no room: {message}. {advice}")
     return StorageError(f"The database at {place} refused: {message}")
 
 

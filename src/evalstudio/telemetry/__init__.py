@@ -22,7 +22,11 @@ current_run: ContextVar[RunTrace | None] = ContextVar("evalstudio_trace", defaul
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of a run before it begins. Without an execution it is a trace of its own."""
+    """What is known of a run before it begins. Without an execution it is a trace of its own.
+
+    What is found about a ``recorded`` conversation is told of the spans it was recorded in, of any trace.
+    A ``rescored`` one was held in the execution ``held_in``; what is found is told of the spans of that.
+    """
 
     run_id: str
     execution_id: str | None = None
@@ -34,6 +38,8 @@ class RunFacts:
     repetition: int = 1
     attempt: int = 1
     rescored: bool = False
+    recorded: bool = False
+    held_in: str | None = None
 
 
 class EvaluatorFinding(Protocol):

@@ -20,7 +20,7 @@ from ..messages import Message
 from . import EvaluatorFinding, RunFacts, current_run, names
 from .attributes import Attributes, Capture, Cleaner, evaluation_attributes, run_attributes
 from .spans import AgentCall, EvaluatorCall, Recorder, SpanScope, ids_of, innermost, under
-from .trace_context import SpanIds, execution_ids, ids_in
+from .trace_context import SpanIds, execution_ids, ids_in, ids_kept
 
 if TYPE_CHECKING:
     from .export import Pipeline
@@ -159,13 +159,19 @@ class RunTrace:
         self._turn = self._start(f"{names.TURN_SPAN} {number}", SpanKind.INTERNAL, told, self.span)
 
     def end_turn(self, findings: Sequence[EvaluatorFinding], metadata: Mapping[str, Any] | None) -> None:
-        kept = ids_in(metadata or {})
-        if kept is not None and kept.trace_id == ids_of(self.span).trace_id:
+        kept = ids_kept(metadata or {})
+        if kept is not None and self._is_about(kept):
             self._about = kept
         elif self._call is not None:
             self._about = self._call.ids
         self.results(findings)
         self._end_turn(failed=False)
+
+    def _is_about(self, ids: SpanIds) -> bool:
+        """Whether results may be told of a span: an agent cannot put its results on somebody else's."""
+        held_in = self.facts.held_in
+        then = None if held_in is None else execution_ids(held_in).trace_id
+        return self.facts.recorded or ids.trace_id in (ids_of(self.span).trace_id, then)
 
     def _end_turn(self, failed: bool) -> None:
         if self._turn is None:

@@ -38,6 +38,11 @@ def ids_in(fields: Mapping[str, object]) -> SpanIds | None:
     return next((ids for name in NAMES if (ids := read_ids(fields.get(name))) is not None), None)
 
 
+def ids_kept(metadata: Mapping[str, object]) -> SpanIds | None:
+    """The span that a stored turn names: that of the call, as it was told of then, before any other."""
+    return read_ids(metadata.get("traceparent")) or ids_in(metadata)
+
+
 def execution_ids(execution_id: str) -> SpanIds:
     """The span of an execution: the same in every process that works on it, without asking anybody."""
     digest = hashlib.sha256(b"evalstudio execution " + execution_id.encode(errors="replace")).digest()

@@ -4,7 +4,7 @@ import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { ApiError, client, dataOf, type Schemas, versionTag } from './client';
 import type { paths } from './schema';
 
-type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } }
+export type Query<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } }
   ? NonNullable<Q>
   : never;
 
@@ -339,20 +339,6 @@ export const comparedRunsQuery = (query: Query<'/api/compare/runs'>) =>
   queryOptions({
     queryKey: ['compare', 'runs', query],
     queryFn: () => dataOf(client.GET('/api/compare/runs', { params: { query } })),
-  });
-export const resultsFilesQuery = queryOptions({
-  queryKey: ['scoring', 'files'],
-  queryFn: () => dataOf(client.GET('/api/scoring/files')),
-});
-export const scoredFileQuery = (query: Query<'/api/scoring/results'>) =>
-  queryOptions({
-    queryKey: ['scoring', 'results', query],
-    queryFn: () => dataOf(client.GET('/api/scoring/results', { params: { query } })),
-  });
-export const comparedFilesQuery = (base: string, candidate: string) =>
-  queryOptions({
-    queryKey: ['scoring', 'compare', base, candidate],
-    queryFn: () => dataOf(client.GET('/api/scoring/compare', { params: { query: { base, candidate } } })),
   });
 export const baselinesQuery = (evalId: string) =>
   queryOptions({

@@ -1,7 +1,7 @@
 // A form made from a JSON Schema. It hands on only what differs from the schema's defaults.
 import { withTheme } from '@rjsf/core';
 import { deepEquals, type ErrorSchema } from '@rjsf/utils';
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { withoutDefaults } from './defaults';
 import { formShape, type JsonSchema } from './schema';
 import { theme } from './theme';
@@ -26,24 +26,31 @@ export default function SchemaForm({ id, schema, value, errors, onChange }: Sche
   // The form keeps what is half entered; what comes from outside replaces it only where it says otherwise.
   const differs = !deepEquals(stored(data), stored(value));
   const formData = differs ? value : data;
+  // A form fills in defaults when it is shown. That is no change of whoever looks at it.
+  const touched = useRef(false);
+  const touch = () => {
+    touched.current = true;
+  };
   return (
-    <Form
-      tagName="div"
-      idPrefix={id}
-      schema={shape.schema}
-      uiSchema={{ ...shape.uiSchema, 'ui:submitButtonOptions': { norender: true } }}
-      formData={formData}
-      validator={validator}
-      extraErrors={errors}
-      experimental_defaultFormStateBehavior={DEFAULTS}
-      showErrorList={false}
-      onChange={({ formData }) => {
-        const next = (formData ?? {}) as Config;
-        setData(next);
-        if (!deepEquals(stored(next), stored(value))) onChange(stored(next));
-      }}
-    >
-      {null}
-    </Form>
+    <div onPointerDownCapture={touch} onKeyDownCapture={touch} onInputCapture={touch} onPasteCapture={touch}>
+      <Form
+        tagName="div"
+        idPrefix={id}
+        schema={shape.schema}
+        uiSchema={{ ...shape.uiSchema, 'ui:submitButtonOptions': { norender: true } }}
+        formData={formData}
+        validator={validator}
+        extraErrors={errors}
+        experimental_defaultFormStateBehavior={DEFAULTS}
+        showErrorList={false}
+        onChange={({ formData }) => {
+          const next = (formData ?? {}) as Config;
+          setData(next);
+          if (touched.current && !deepEquals(stored(next), stored(value))) onChange(stored(next));
+        }}
+      >
+        {null}
+      </Form>
+    </div>
   );
 }

@@ -12,6 +12,7 @@ interface Props {
 }
 
 export function ErrorState({ error, title, onRetry, actions }: Props) {
+  // The message tells the first of them, with its place.
   const details = error instanceof ApiError ? error.details : [];
   return (
     <Alert
@@ -26,7 +27,7 @@ export function ErrorState({ error, title, onRetry, actions }: Props) {
       {error instanceof ApiError && error.unreachable && (
         <Text size="sm">This page tries again by itself and is shown once the server is back.</Text>
       )}
-      {details.length > 0 && (
+      {details.length > 1 && (
         <List size="sm" mt="xs">
           {details.map((problem) => (
             <List.Item key={`${problem.path} ${problem.message}`}>

@@ -8,6 +8,7 @@ export function notifyUndo(message: string, onUndo: () => void): void {
   const id = notifications.show({
     color: 'gray',
     autoClose: LONG_ENOUGH_MS,
+    closeButtonProps: { 'aria-label': 'Dismiss' },
     message: (
       <Group justify="space-between" wrap="nowrap">
         {message}

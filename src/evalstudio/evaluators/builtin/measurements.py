@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...base.paths import MISSING
+from ...base.text import counted
 from ...messages import tool_calls_of
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..definition import EvaluatorConfig, define_evaluator
@@ -36,11 +37,6 @@ def budgeted(holds: bool, spent: str, allowed: str, **numbers: float) -> Evaluat
 def unmeasured(reason: str, **metadata: Any) -> EvaluationResult:
     """A measurement that could not be made: it has no value and is left out of statistics."""
     return EvaluationResult(True, None, reason, metadata | {"missing": True})
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 tool call``, ``1,200 tool calls``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def milliseconds(number: float) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from ...base.text import counted
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Score, on_scale
 from ..definition import define_evaluator
-from .measurements import counted
 from .text import Graded, ScopedTextConfig, is_unspaced, joined, nfc, scoped_texts, text_work, visible
 
 Category = Literal["positive", "neutral", "negative"]

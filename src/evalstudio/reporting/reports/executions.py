@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable
 from dataclasses import dataclass, field, replace
 
+from ...base.text import counted
 from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject
 from ...storage.contract import Records
@@ -40,7 +41,7 @@ class HeadBuilder:
 
     def add(self, run: RunSummary, output: RunOutput | None) -> None:
         self.evidence.add(run, output)
-        key = Subject.of(run).key
+        key = Subject.key_of(run)
         if run.result is not None and run.result.outcome != "pass":
             self.reasons.setdefault(key, run.result.reason)
         if run.latency_ms is not None:
@@ -115,9 +116,10 @@ def notes_of(execution: Execution) -> list[str]:
     """Why the numbers do not cover all that was meant to run."""
     partial = getattr(execution, "partial", None)
     left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
-    if left:
-        return ["1 run was cancelled or not run" if left == 1 else f"{left:,} runs were cancelled or not run"]
-    return [f"Not the whole eval: {partial}"] if partial else []
+    notes = [f"{counted(left, 'run')} {'was' if left == 1 else 'were'} cancelled or not run"] if left else []
+    if partial:
+        notes.append(f"Not the whole eval: {partial}; it is in no trend and no default baseline")
+    return notes
 
 
 def _facts(execution: Execution) -> list[tuple[str, str]]:

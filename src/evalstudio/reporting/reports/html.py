@@ -105,7 +105,8 @@ def _opening(head: ReportHead) -> Iterator[str]:
     if head.requirements:
         yield "<h2>Requirements</h2>"
         rows = (
-            (_word(one.standing), _text(one.requirement), _text(one.evidence)) for one in head.requirements
+            (_word(one.standing), _text(one.sentence or one.requirement), _text(one.evidence))
+            for one in head.requirements
         )
         yield _table(("", "Requirement", "Evidence"), rows)
     if head.regressed:

@@ -92,7 +92,7 @@ def _requirements(head: ReportHead) -> Iterator[str]:
     yield "|---|---|---|"
     for one in sorted(head.requirements, key=lambda one: ("missed", "undecided", "met").index(one.standing)):
         symbol = f"{_SYMBOLS[one.standing]}&nbsp;{one.standing}"
-        yield f"| {symbol} | {escaped(one.requirement)} | {escaped(one.evidence, 500)} |"
+        yield f"| {symbol} | {escaped(one.sentence or one.requirement)} | {escaped(one.evidence, 500)} |"
 
 
 def _listed(title: str, subjects: Sequence[SubjectLine], most: int) -> Iterator[str]:

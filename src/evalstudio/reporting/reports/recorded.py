@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import orjson
 
 from ...base.problems import InvalidInput
+from ...base.text import counted
 from ...project.entities import Counts
+from ...scoring.results_file import read_note
 from ...scoring.summary import DatasetSummary
 from ..recorded import group_rates, means_of, pass_rate, spending_of_records
 from ..requirements import RequirementResult, Standing, standing_of
@@ -39,6 +41,7 @@ def recorded_head(
     summary: DatasetSummary,
     requirements: list[RequirementResult] | None = None,
     standing: Standing | None = None,
+    more_notes: Sequence[str] = (),
 ) -> ReportHead:
     """The head of a results file; the summary may be known already, with what the file does not hold."""
     outcomes = summary.outcomes
@@ -49,7 +52,11 @@ def recorded_head(
         errored=outcomes["error"],
         unasserted=outcomes["unasserted"],
     )
-    notes = [f"{summary.bad:,} unreadable records were left out"] if summary.bad else []
+    notes = [*more_notes]
+    if (read_note(path) or {}).get("partial"):
+        notes.append("Not all records: ended by its budget")
+        standing = standing or "undecided"
+    notes += [f"left out as unreadable: {counted(summary.bad, 'record')}"] if summary.bad else []
     return ReportHead(
         title=path.name,
         noun="records",

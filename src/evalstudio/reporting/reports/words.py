@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.text import percent
+from ...base.text import counted, percent
 from ...project.entities import Counts
 from .model import ReportHead
 
@@ -14,8 +14,11 @@ def verdict(head: ReportHead) -> str:
     if head.standing == "met":
         return "all requirements are met" if head.requirements else "passed"
     if head.standing == "missed":
-        return f"{missed} of {len(head.requirements)} requirements missed" if head.requirements else "failed"
-    return f"not decided, {open_ones} requirements are open" if open_ones else "not decided"
+        of = counted(len(head.requirements), "requirement")
+        return f"{missed} of {of} missed" if head.requirements else "failed"
+    if not open_ones:
+        return "not decided"
+    return f"not decided, {counted(open_ones, 'requirement')} {'is' if open_ones == 1 else 'are'} open"
 
 
 def counts_text(counts: Counts, noun: str) -> str:
@@ -24,7 +27,7 @@ def counts_text(counts: Counts, noun: str) -> str:
         parts.append(f"{counts.unasserted:,} unasserted")
     if left := counts.cancelled + counts.running + counts.queued:
         parts.append(f"{left:,} cancelled or not run")
-    return f"{counts.total:,} {noun}: {', '.join(parts)}"
+    return f"{counted(counts.total, noun.removesuffix('s'))}: {', '.join(parts)}"
 
 
 def rate_text(head: ReportHead) -> str:

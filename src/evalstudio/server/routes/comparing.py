@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import StringConstraints
 
 from ...base.problems import InvalidInput, Problem
 from ...execution.baselines import remove_baseline, set_baseline
 from ...execution.compared_runs import ComparedRuns, SubjectQuery, compared_runs
 from ...execution.comparing import ComparisonRequest, compare_named
+from ...execution.comparing_results import compare_files, name_results_files
 from ...project.entities import Baseline
 from ...reporting.comparison import ComparisonResult
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import StudioDep
 from ..shapes.base import Identity, Text
 from ..shapes.runs import SetBaseline
+from ..shapes.scoring import FilePath
 
-router = APIRouter(tags=["compare"], route_class=JsonRoute)
+router = ApiRouter(tags=["compare"], route_class=JsonRoute)
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+_WHICH = "An execution's id, last, last~1, or a baseline's name; or a results file in the project folder"
 EvalQuery = Annotated[Identity | None, Query(alias="evalId")]
 
 
 @router.get("/compare", operation_id="compareExecutions")
 async def compare(
     studio: StudioDep,
-    base: Annotated[Word, Query(description="An execution's id, last, last~1, or a baseline's name")],
-    candidate: Annotated[Word, Query(description="The same")] = "last",
+    base: Annotated[FilePath, Query(description=_WHICH)],
+    candidate: Annotated[FilePath, Query(description="The same")] = "last",
     eval_id: EvalQuery = None,
     base_connector: Annotated[Word | None, Query(alias="baseConnector")] = None,
     candidate_connector: Annotated[Word | None, Query(alias="candidateConnector")] = None,
@@ -40,6 +45,11 @@ async def compare(
     ] = 0.0,
 ) -> ComparisonResult:
     """Whether the candidate is better or worse than the base, and how sure that is."""
+    folder = studio.workspace.folder
+    if name_results_files(folder, base, candidate):
+        return await asyncio.to_thread(
+            compare_files, folder, base, candidate, alpha=alpha, min_effect=min_effect
+        )
     connectors = _both(base_connector, candidate_connector)
     request = ComparisonRequest(base, candidate, eval_id, connectors, alpha, min_effect)
     return await compare_named(studio.store, request)

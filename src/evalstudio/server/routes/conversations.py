@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from ...execution.intake import read_conversation
 from ...storage.contract import Filters
 from ...storage.production import Status
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PagingDep, PeriodDep, StudioDep, TextQuery
 from ..shapes.base import Identity, Text
 from ..shapes.production import ConversationDetail, ConversationPage, ConversationSummary, ConversationTurn
 
-router = APIRouter(prefix="/conversations", tags=["production"], route_class=JsonRoute)
+router = ApiRouter(prefix="/conversations", tags=["production"], route_class=JsonRoute)
 
 
 @router.get("", operation_id="listConversations")

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from pydantic import create_model
 
 from ...connectors.contract import ConnectorError
@@ -23,6 +23,7 @@ from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, chec
 from ...project.validation import cases_in, cases_of
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
@@ -38,7 +39,7 @@ from ..shapes.system import (
     RefusedDefinition,
 )
 
-router = APIRouter(route_class=JsonRoute)
+router = ApiRouter(route_class=JsonRoute)
 
 DefinitionId = Annotated[Identity, Path(alias="id")]
 

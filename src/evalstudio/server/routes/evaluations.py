@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from ...base.problems import InvalidInput
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
 from ...scoring.runner import EvaluationRunner
 from ...storage.contract import Filters, IdempotencyKey
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, PagingDep, PeriodDep, Studio, StudioDep
@@ -28,7 +29,7 @@ from ..shapes.scoring import (
 )
 from ..shapes.system import EvaluationPage, FeedbackPage
 
-router = APIRouter(prefix="/evaluations", tags=["evaluations"], route_class=JsonRoute)
+router = ApiRouter(prefix="/evaluations", tags=["evaluations"], route_class=JsonRoute)
 
 _AT_ONCE = 8
 
@@ -105,7 +106,7 @@ async def _score(
     return cast(EvaluationResultJson, await studio.store.evaluation(evaluation_id))
 
 
-feedback_router = APIRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
+feedback_router = ApiRouter(prefix="/feedback", tags=["feedback"], route_class=JsonRoute)
 
 
 @feedback_router.get("", operation_id="listFeedback")

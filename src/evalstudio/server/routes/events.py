@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 
+from ..api_router import ApiRouter
 from ..events import EventFilter, EventStream
 from ..middleware import JsonRoute
 from ..requests import StudioDep
 from ..shapes.base import Identity
 from ..shapes.system import EventJson
 
-router = APIRouter(tags=["events"], route_class=JsonRoute)
+router = ApiRouter(tags=["events"], route_class=JsonRoute)
 
 _STREAM: dict[str, Any] = {
     "description": "A stream of server-sent events. Each one's data is an EventJson, its id the event's id.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import StringConstraints
 
 from ...execution.home import HomeCards, home_cards
@@ -13,11 +13,12 @@ from ...project.documents import KINDS
 from ...project.entities import Execution, RunSummary, Subject
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..middleware import JsonRoute
 from ..requests import Studio, StudioDep
 from ..shapes.system import SearchHit
 
-router = APIRouter(tags=["home"], route_class=JsonRoute)
+router = ApiRouter(tags=["home"], route_class=JsonRoute)
 
 _EACH = 6
 _ID = re.compile(r"[0-9a-z]{21}")

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from ...execution.monitor_status import Bucket, read_series
 from ...project.alarms import Alarm
 from ...reporting.monitor_series import MonitorSeries
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PagingDep, StudioDep
 from ..shapes.base import Identity, PageOf
 
-router = APIRouter(tags=["monitors"], route_class=JsonRoute)
+router = ApiRouter(tags=["monitors"], route_class=JsonRoute)
 
 MonitorId = Annotated[Identity, Path(alias="id")]
 

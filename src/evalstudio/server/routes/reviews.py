@@ -7,26 +7,31 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fastapi import APIRouter
-
 from ...base.problems import InvalidInput, Problem
 from ...conversation.definitions import Scenario
 from ...execution.drafting import draft_scenario
 from ...execution.rescores import RescoreRequest, begin_rescore, rescore_execution, rescore_request
 from ...execution.rescoring import Measure
 from ...execution.review_request import request_by_eval
-from ...execution.reviews import ReviewRequest, begin_review, review_conversations
+from ...execution.reviews import UNREADABLE, ReviewRequest, begin_review, resumed_review, review_conversations
 from ...project.entities import Execution
 from ...project.validation import inside
 from ...recordings.reading import Read, Unreadable, conversations_in, read_conversations
 from ...storage.errors import NotFound
-from ..errors import refusals
+from ..api_router import ApiRouter
+from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..requests import OnceDep, Studio, StudioDep
 from ..shapes.base import Identity
-from ..shapes.reviews import StartRescore, StartReview
+from ..shapes.reviews import (
+    MoreConversations,
+    ReviewMeasure,
+    ReviewProgress,
+    StartRescore,
+    StartReview,
+)
 
-router = APIRouter(tags=["reviews"], route_class=JsonRoute)
+router = ApiRouter(tags=["reviews"], route_class=JsonRoute)
 log = logging.getLogger("evalstudio")
 _OWN_FOLDER = "data"
 
@@ -40,14 +45,63 @@ async def start_review(studio: StudioDep, body: StartReview, once: OnceDep) -> E
     """
     if (known := await studio.store.made_by(once)) is not None:
         return await studio.store.execution(known)
-    request = replace(await _review_request(studio, body), trigger="api", labels=body.labels)
-    conversations = await asyncio.to_thread(_conversations, studio, body)
+    request = await _review_request(studio, body)
+    request = replace(
+        request,
+        trigger=body.trigger,
+        labels=body.labels,
+        requirements=[*request.requirements, *body.requirements],
+    )
+    conversations = None if body.unfinished else await asyncio.to_thread(_conversations, studio, body)
     execution = await begin_review(studio.workspace, request, once=once)
-    studio.background.start(_review(studio, request, execution, conversations), f"Review {execution.id}")
+    if conversations is not None:
+        work = _review(studio, request, execution, conversations)
+        studio.background.start(work, f"Review {execution.id}")
     return execution
 
 
-async def _review_request(studio: Studio, body: StartReview) -> ReviewRequest:
+@router.post(
+    "/executions/{id}/conversations",
+    operation_id="reviewConversations",
+    responses=refusals(404, 413, 415, 503),
+)
+async def review_more(
+    studio: StudioDep,
+    id: Identity,  # noqa: A002
+    body: MoreConversations,
+) -> ReviewProgress:
+    """Judge more conversations of a review that was started as ``unfinished``, before the answer.
+
+    The same conversations sent again are not judged again.
+    """
+    execution = await resumed_review(studio.workspace, id)
+    request = await _review_request(studio, body)
+    if body.unreadable:
+        await studio.store.mark_partial(id, UNREADABLE)
+    items = list(conversations_in(body.conversations, "request", fields=body.fields, format=body.format))
+    review = await review_conversations(
+        studio.workspace,
+        request,
+        execution,
+        iter(items),
+        stop=studio.background.stopping,
+        is_last=body.is_last,
+    )
+    if review.stopped:
+        raise ApiError(503, "The server is stopping; send the same conversations again.")
+    return ReviewProgress(
+        execution=review.execution,
+        reviewed=review.reviewed,
+        known=review.known,
+        refused=[str(one) for one in review.unreadable],
+    )
+
+
+async def _review_request(studio: Studio, body: ReviewMeasure) -> ReviewRequest:
+    if body.evaluators is not None:
+        return ReviewRequest(
+            [Scenario(name=body.name, evaluators=[*body.evaluators], criteria=body.criteria)]
+        )
     field, store = "evalId" if body.eval_id else "scenarioId", studio.store
     try:
         if body.eval_id is not None:
@@ -106,8 +160,15 @@ async def rescore_runs(
     if (known := await studio.store.made_by(once)) is not None:
         return await studio.store.execution(known)
     await studio.store.execution(id)
-    request = await rescore_request(studio.workspace, id, await _measure(studio, body))
-    request = replace(request, trigger="api", labels=body.labels)
+    request = await rescore_request(studio.workspace, body.run_id or id, await _measure(studio, body))
+    if request.original.id != id:
+        raise InvalidInput(Problem("is a run of another execution", ("runId",)))
+    request = replace(
+        request,
+        trigger=body.trigger,
+        labels=body.labels,
+        requirements=[*request.requirements, *body.requirements],
+    )
     execution = await begin_rescore(studio.workspace, request, once=once)
     studio.background.start(_rescore(studio, request, execution), f"Rescoring {execution.id}")
     return execution

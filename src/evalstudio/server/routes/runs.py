@@ -6,7 +6,7 @@ from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter
 from starlette.background import BackgroundTask
@@ -31,6 +31,7 @@ from ...reporting.reports import write_reports, writer_for
 from ...reporting.requirements import ExecutionConclusion
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..errors import ApiError, refusals
 from ..quick_route import QuickRoute
 from ..requests import JsonAnswer, OnceDep, PagingDep, PeriodDep, Studio, StudioDep, TextQuery
@@ -38,7 +39,7 @@ from ..shapes.base import Identity, Text
 from ..shapes.runs import Affected, Rescored, RunDefinitions, StartedRuns, StartExecution, StartRun
 from ..shapes.system import ExecutionPage, RunPage
 
-executions_router = APIRouter(prefix="/executions", tags=["executions"], route_class=QuickRoute)
+executions_router = ApiRouter(prefix="/executions", tags=["executions"], route_class=QuickRoute)
 
 
 @executions_router.get("", operation_id="listExecutions", response_model=ExecutionPage)
@@ -106,6 +107,7 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         labels=body.labels,
         requirements=[*request.requirements, *body.requirements],
         budget=body.budget or request.budget,
+        until_decided=body.until_decided,
     )
 
 
@@ -193,7 +195,7 @@ async def get_report(
     )
 
 
-router = APIRouter(prefix="/runs", tags=["runs"], route_class=QuickRoute)
+router = ApiRouter(prefix="/runs", tags=["runs"], route_class=QuickRoute)
 
 _FIRST_RUNS = 100
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="An earlier attempt; else the last")]

@@ -8,16 +8,16 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 
 from ...execution.evaluator_history import evaluator_history, evaluators_figures
-from ...execution.processor import all_runs
 from ...project.entities import Execution
 from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
 from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions, findings_of
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
-from ...storage.contract import Filters, GroupedBy, RunGroup, Tally
+from ...storage.contract import Filters, GroupedBy, RunGroup, Tally, all_runs
 from ...storage.errors import NotFound
+from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
 from ..requests import PagingDep, PeriodDep, StudioDep
@@ -30,7 +30,7 @@ _OF_EXECUTION = ("eval_id", "status", "trigger", "created_at", "partial", "repla
 
 _READ_EXECUTIONS = 200
 
-router = APIRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
+router = ApiRouter(prefix="/stats", tags=["stats"], route_class=JsonRoute)
 
 WholeQuery = Annotated[bool, Query(description="Only live executions that are not partial or replayed")]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from ...base.addresses import shown_address
 from ...conversation.preparation import gates_of
 from ...llm.settings import LlmSettings, ModelError, find_access
 from ...storage.contract import Filters
 from ...version import __version__
+from ..api_router import ApiRouter
 from ..errors import ApiError, refusals
 from ..middleware import JsonRoute
 from ..readiness import problem_of
@@ -23,6 +24,7 @@ from ..shapes.system import (
     EvaluatorUses,
     Gates,
     Health,
+    IntakeStatus,
     LoadedPlugin,
     ModelProvider,
     Models,
@@ -33,7 +35,7 @@ from ..shapes.system import (
     Status,
 )
 
-router = APIRouter(tags=["system"], route_class=JsonRoute)
+router = ApiRouter(tags=["system"], route_class=JsonRoute)
 
 
 @router.get("/health", operation_id="getHealth")
@@ -44,7 +46,8 @@ async def get_health() -> Health:
 
 @router.get("/ready", operation_id="getReadiness")
 async def get_readiness(studio: StudioDep, request: Request) -> Readiness:
-    """The database answers, the processor works where there is one, and nothing waits for a thread.
+    """The database answers and takes what is written, what works in the background does, and nothing waits
+    for a thread.
 
     No token is needed.
     """
@@ -55,9 +58,9 @@ async def get_readiness(studio: StudioDep, request: Request) -> Readiness:
 
 
 @router.get("/status", operation_id="getStatus")
-async def get_status(studio: StudioDep) -> Status:
+async def get_status(studio: StudioDep, request: Request) -> Status:
     """The project and its server."""
-    config, processing = studio.workspace.config, studio.processing
+    config, processing, intake = studio.workspace.config, studio.processing, studio.intake
     waiting = await studio.store.runs(Filters(status="queued"), limit=1)
     return Status(
         name=config.name,
@@ -68,6 +71,12 @@ async def get_status(studio: StudioDep) -> Status:
         processor=ProcessorStatus(
             enabled=processing.enabled, running=processing.running, problem=processing.problem
         ),
+        intake=IntakeStatus(
+            enabled=intake is not None,
+            running=intake is not None and intake.running,
+            problem=intake.problem if intake is not None else None,
+        ),
+        problem=await problem_of(studio, request.app.state.loop_watch),
         queued=bool(waiting.items),
     )
 
@@ -101,7 +110,7 @@ async def log_out(access: AccessDep, request: Request, response: Response) -> No
     response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=secure)
 
 
-types_router = APIRouter(tags=["types"], route_class=JsonRoute)
+types_router = ApiRouter(tags=["types"], route_class=JsonRoute)
 
 
 @types_router.get("/evaluator-types", operation_id="listEvaluatorTypes")

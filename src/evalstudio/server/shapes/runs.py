@@ -36,6 +36,9 @@ class StartExecution(Shape):
         default=None, max_length=100, description="These connectors instead of its own"
     )
     repetitions: Repetitions | None = Field(default=None, description="Instead of the eval's own")
+    until_decided: bool = Field(
+        default=False, description="Repeat only what is still open, at most so many times"
+    )
     last_failed: bool = Field(
         default=False, description="Only what did not pass in the last execution of the eval"
     )

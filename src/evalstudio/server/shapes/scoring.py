@@ -12,6 +12,7 @@ from ...evaluators.contract import Kind
 from ...evaluators.criteria import EvaluationCriteria
 from ...evaluators.records import EvaluationInput
 from ...evaluators.results import Outcome
+from ...execution.project_files import LARGEST_PLAN
 from ...project.entities import Moment
 from ...scoring.config import Names
 from .base import Identity, Shape, Text
@@ -120,6 +121,52 @@ class Scored(Shape):
     """Results in the order of the inputs."""
 
     items: list[EvaluationResultJson]
+
+
+FilePath = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class PlanDraft(Shape):
+    """A scoring plan as it is being written: its text, or its settings."""
+
+    text: Annotated[str, StringConstraints(max_length=LARGEST_PLAN)] | None = None
+    plan: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> PlanDraft:
+        if (self.text is None) == (self.plan is None):
+            raise ValueError("give text or plan, one of them")
+        return self
+
+
+class UploadedDataset(Shape):
+    """The text of a dataset, as large as a request may be."""
+
+    name: FilePath = Field(description="Its ending says how it is read", examples=["answers.jsonl"])
+    text: str
+
+
+class StartScoring(Shape):
+    """A dataset to score, and by what."""
+
+    dataset: FilePath | None = Field(
+        default=None, description="A .jsonl, .csv, .tsv or .parquet file of the project"
+    )
+    upload: UploadedDataset | None = None
+    plan: FilePath | None = Field(default=None, description="A plan in a YAML or JSON file of the project")
+    plan_text: Annotated[str, StringConstraints(max_length=LARGEST_PLAN)] | None = Field(
+        default=None, description="A plan as YAML; plugins and llmSettings are the project's"
+    )
+    limit: int | None = Field(default=None, ge=1, description="Score at most this many records")
+    skip_bad: bool = Field(default=False, description="Count unreadable records and go on")
+
+    @model_validator(mode="after")
+    def _names_both(self) -> StartScoring:
+        if (self.dataset is None) == (self.upload is None):
+            raise ValueError("give dataset or upload, one of them")
+        if (self.plan is None) == (self.plan_text is None):
+            raise ValueError("give plan or planText, one of them")
+        return self
 
 
 class NewFeedback(Shape):

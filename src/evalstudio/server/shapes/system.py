@@ -145,6 +145,14 @@ class ProcessorStatus(Shape):
     problem: str | None = None
 
 
+class IntakeStatus(Shape):
+    """Taking in telemetry of production at this server."""
+
+    enabled: bool
+    running: bool = Field(description="Whether conversations are closed and handed over to the monitors")
+    problem: str | None = None
+
+
 class Status(Shape):
     """The project and the server that serves it."""
 
@@ -154,6 +162,8 @@ class Status(Shape):
     has_model: bool
     token_required: bool
     processor: ProcessorStatus
+    intake: IntakeStatus
+    problem: str | None = Field(description="What keeps the server from its work, as /api/ready says it")
     queued: bool = Field(description="Whether runs are waiting")
 
 

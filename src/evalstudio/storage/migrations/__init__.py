@@ -1,27 +1,31 @@
 """Bringing a database to this version's schema: never down, never past what this version knows.
 
-The migrations are in ``versions``. Alembic is imported only when there is something to do.
+The migrations are in ``versions``, one module each, named by their number; one is imported when it is due.
+The table that says which have been applied has the name and form that Alembic gave it.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, inspect, text
 
 from ...base.private_files import make_private_file
 from ..errors import SchemaMismatch
-from ..schema import HEAD
+from ..schema import HEAD, metadata
 
-_FOLDER = Path(__file__).parent
 _MIGRATING_LOCK = 0x65766C6D
-_one_at_a_time = threading.Lock()
+_VERSIONS = """CREATE TABLE IF NOT EXISTS alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)"""
+_MOVE = "UPDATE alembic_version SET version_num = :to"
 
 State = Literal["empty", "older", "current", "newer"]
 
@@ -43,8 +47,7 @@ def schema_status(connection: Connection) -> SchemaStatus:
         return SchemaStatus("empty", None)
     if revision == HEAD:
         return SchemaStatus("current", revision)
-    known = {script.revision for script in _script().walk_revisions()}
-    return SchemaStatus("older" if revision in known else "newer", revision)
+    return SchemaStatus("older" if revision in revisions() else "newer", revision)
 
 
 def check_not_newer(status: SchemaStatus, where: str) -> None:
@@ -57,19 +60,49 @@ def check_not_newer(status: SchemaStatus, where: str) -> None:
 
 def upgrade(connection: Connection, to: str = HEAD) -> None:
     """Apply the migrations that are missing, inside the caller's transaction."""
-    from alembic.runtime.environment import EnvironmentContext
+    from .operations import migrating
 
-    script = _script()
+    done = _applied(connection)
+    due = [revision for revision in revisions() if (done or "") < revision <= to]
+    with migrating(connection):
+        for revision in due:
+            import_module(f"{__name__}.versions.{revisions()[revision]}").upgrade()
+    if due:
+        statement = "INSERT INTO alembic_version VALUES (:to)" if done is None else _MOVE
+        connection.execute(text(statement), {"to": due[-1]})
 
-    def steps(revision: Any, _context: Any) -> Any:
-        return script._upgrade_revs(to, revision)  # pyright: ignore[reportPrivateUsage]
 
-    settings = EnvironmentContext(_config(), script, fn=steps, destination_rev=to)
-    # Alembic knows one migration per process: two threads would write into each other's databases.
-    with _one_at_a_time, settings as environment:
-        environment.configure(connection=connection, transactional_ddl=True)
-        with environment.begin_transaction():
-            environment.run_migrations()
+def _applied(connection: Connection) -> str | None:
+    connection.execute(text(_VERSIONS))
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+@cache
+def revisions() -> dict[str, str]:
+    """The modules of the migrations by their numbers, in order."""
+    modules = sorted(file.stem for file in (Path(__file__).parent / "versions").glob("v*.py"))
+    return {module[1:5]: module for module in modules}
+
+
+def create_sqlite(connection: Connection) -> None:
+    """Make this version's schema in an empty SQLite database, in one step instead of every migration."""
+    for statement in _sqlite_statements():
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _sqlite_statements() -> list[str]:
+    from sqlalchemy.dialects.sqlite import dialect
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
+    tables = metadata.sorted_tables
+    indexes = [index for table in tables for index in sorted(table.indexes, key=lambda one: str(one.name))]
+    made = [*map(CreateTable, tables), *map(CreateIndex, indexes)]
+    return [
+        *(str(statement.compile(dialect=dialect())) for statement in made),
+        _VERSIONS,
+        f"INSERT INTO alembic_version (version_num) VALUES ('{HEAD}')",
+    ]
 
 
 def lock(connection: Connection) -> None:
@@ -86,17 +119,3 @@ def back_up(path: Path, revision: str) -> Path:
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     return copy
-
-
-def _config() -> Any:
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
-    return config
-
-
-def _script() -> Any:
-    from alembic.script import ScriptDirectory
-
-    return ScriptDirectory.from_config(_config())

@@ -1,12 +1,14 @@
-// Which two are compared: any two executions, or two connectors of one.
+// Which two are compared: any two executions, two connectors of one, or two results files of scoring.
 import { ActionIcon, Group, Select, type SelectProps } from '@mantine/core';
 import { IconArrowsExchange } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
 import { connectorsQuery, executionsQuery } from '../../api/queries';
+import { resultsFilesQuery } from '../../api/scoring';
 import { origin } from '../../parts/labels';
 import { ago } from '../../parts/numbers';
+import { resultsName } from '../../parts/resultsName';
 import type { CompareSearch } from '../../router';
 
 const route = getRouteApi('/compare');
@@ -15,11 +17,12 @@ export function Pickers({ sides }: { sides?: { base: string; candidate: string }
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const executions = useQuery(executionsQuery({ limit: 200 }));
+  const files = useQuery(resultsFilesQuery);
   const choose = (patch: Partial<CompareSearch>) =>
     void navigate({ search: { ...search, tab: undefined, row: undefined, ...patch } });
   const base = sides?.base ?? search.base ?? null;
   const candidate = sides?.candidate ?? search.candidate ?? null;
-  const items = executions.data?.items ?? [];
+  const items = choices(executions.data?.items ?? [], files.data ?? [], base, candidate);
   return (
     <Group align="flex-end" gap="xs" mb="md">
       <Picker
@@ -55,19 +58,45 @@ export function Pickers({ sides }: { sides?: { base: string; candidate: string }
   );
 }
 
-type PickerProps = Pick<SelectProps, 'label' | 'value' | 'onChange'> & { items: Schemas['Execution'][] };
+interface Choice {
+  value: string;
+  label: string;
+}
+
+/** Executions, then results files; what is chosen and in neither list is named as it stands. */
+function choices(
+  executions: Schemas['Execution'][],
+  files: Schemas['FileEntry'][],
+  ...chosen: (string | null)[]
+): { group: string; items: Choice[] }[] {
+  const listed = executions.map((one) => ({ value: one.id, label: nameOf(one) }));
+  const results = files.map((one) => ({
+    value: one.path,
+    label: `${resultsName(one.path)} (${ago(one.writtenAt)})`,
+  }));
+  const known = new Set([...listed, ...results].map((one) => one.value));
+  const others = [...new Set(chosen)].filter(
+    (one): one is string => Boolean(one) && !known.has(one as string),
+  );
+  return [
+    { group: 'Executions', items: [...listed, ...others.map((value) => ({ value, label: value }))] },
+    { group: 'Results of scoring', items: results },
+  ].filter(({ items }) => items.length > 0);
+}
+
+type PickerProps = Pick<SelectProps, 'label' | 'value' | 'onChange'> & {
+  items: { group: string; items: Choice[] }[];
+};
 
 function Picker({ items, value, ...props }: PickerProps) {
-  const data = items.map((one) => ({ value: one.id, label: nameOf(one) }));
-  if (value && !items.some((one) => one.id === value)) data.push({ value, label: value });
   return (
     <Select
       {...props}
-      data={data}
+      data={items}
       value={value ?? null}
       searchable
       allowDeselect={false}
-      placeholder="Choose an execution"
+      placeholder="Choose an execution or results"
       nothingFoundMessage="Nothing matches"
       w={{ base: '100%', xs: 'auto' }}
       flex={{ xs: '1 1 300px' }}

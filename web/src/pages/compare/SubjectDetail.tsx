@@ -17,6 +17,7 @@ import { Transcript } from '../run/Transcript';
 import { rowsOf } from '../run/transcript';
 import classes from './Compare.module.css';
 import { DefinitionChanges, TurnDifferences, VerdictChanges } from './Differences';
+import { Records } from './Records';
 import type { Compared, Comparison } from './rows';
 
 const route = getRouteApi('/compare');
@@ -65,7 +66,11 @@ export function SubjectDetail({ comparison, row, place, of, onStep }: Props) {
           />
         </Group>
       </Group>
-      <Runs comparison={comparison} row={row} />
+      {comparison.base.isResultsFile ? (
+        <Records comparison={comparison} row={row} />
+      ) : (
+        <Runs comparison={comparison} row={row} />
+      )}
     </Stack>
   );
 }

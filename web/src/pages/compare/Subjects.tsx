@@ -77,7 +77,11 @@ export function Subjects({ comparison }: { comparison: Comparison }) {
                 </Text>
               )}
             </Group>
-            <Rows rows={rows} counted={comparison.counts[value] ?? 0} />
+            <Rows
+              rows={rows}
+              counted={comparison.counts[value] ?? 0}
+              records={comparison.base.isResultsFile}
+            />
           </Tabs.Panel>
         ))}
       </Tabs>
@@ -93,7 +97,7 @@ function Count({ number }: { number: number }) {
   );
 }
 
-function Rows({ rows, counted }: { rows: Compared[]; counted: number }) {
+function Rows({ rows, counted, records }: { rows: Compared[]; counted: number; records: boolean }) {
   const search = route.useSearch();
   if (rows.length === 0) {
     return (
@@ -107,12 +111,14 @@ function Rows({ rows, counted }: { rows: Compared[]; counted: number }) {
       <Table aria-label="Subjects">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Scenario</Table.Th>
+            <Table.Th>{records ? 'Record' : 'Scenario'}</Table.Th>
             <Table.Th>Base</Table.Th>
             <Table.Th>Candidate</Table.Th>
-            <Table.Th>
-              <Tip term="flaky">Earlier runs</Tip>
-            </Table.Th>
+            {!records && (
+              <Table.Th>
+                <Tip term="flaky">Earlier runs</Tip>
+              </Table.Th>
+            )}
             <Table.Th>What changed</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -135,11 +141,13 @@ function Rows({ rows, counted }: { rows: Compared[]; counted: number }) {
               <Table.Td>
                 <PassShare runs={row.candidate} />
               </Table.Td>
-              <Table.Td>
-                <Text size="sm" c="dimmed" className={classes.history}>
-                  {row.drop ? `${row.drop.historyPassed} of ${row.drop.historyScored} passed` : '–'}
-                </Text>
-              </Table.Td>
+              {!records && (
+                <Table.Td>
+                  <Text size="sm" c="dimmed" className={classes.history}>
+                    {row.drop ? `${row.drop.historyPassed} of ${row.drop.historyScored} passed` : '–'}
+                  </Text>
+                </Table.Td>
+              )}
               <Table.Td>
                 <Group gap={4}>
                   {row.changes.map((change) => (

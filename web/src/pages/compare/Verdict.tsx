@@ -8,6 +8,7 @@ import { PageLink } from '../../parts/links';
 import { chance, percent, plural } from '../../parts/numbers';
 import { RateRange } from '../../parts/PassShare';
 import { RelativeTime } from '../../parts/RelativeTime';
+import { resultsName } from '../../parts/resultsName';
 import { Tip } from '../../parts/Tip';
 import { Wholeness } from '../../parts/Wholeness';
 import classes from './Compare.module.css';
@@ -71,9 +72,7 @@ function Side({ side, name }: { side: Schemas['ComparedSide']; name: 'base' | 'c
       </Group>
       {rate !== null && <RateRange rate={rate} low={low} high={high} />}
       <Text size="xs" c="dimmed" mt={8} component="div">
-        <PageLink to="/executions/$executionId" params={{ executionId: side.id }} inherit>
-          {side.evalName ?? 'Single run'}
-        </PageLink>
+        <SideLink side={side} />
         {side.createdAt && (
           <>
             {' · '}
@@ -90,6 +89,21 @@ function Side({ side, name }: { side: Schemas['ComparedSide']; name: 'base' | 'c
       </Text>
       <Wholeness execution={side} />
     </Paper>
+  );
+}
+
+function SideLink({ side }: { side: Schemas['ComparedSide'] }) {
+  if (side.isResultsFile) {
+    return (
+      <PageLink to="/scoring/results" search={{ path: side.id }} inherit style={{ overflowWrap: 'anywhere' }}>
+        {resultsName(side.id)}
+      </PageLink>
+    );
+  }
+  return (
+    <PageLink to="/executions/$executionId" params={{ executionId: side.id }} inherit>
+      {side.evalName ?? 'Single run'}
+    </PageLink>
   );
 }
 

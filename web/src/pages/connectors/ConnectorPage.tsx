@@ -1,7 +1,8 @@
 // One connector.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { connectorQuery } from '../../api/queries';
+import { connectorQuery, connectorTypesQuery } from '../../api/queries';
+import { formQuery } from '../../forms/ConfigForm';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { ConnectorEditor } from './ConnectorEditor';
@@ -11,9 +12,11 @@ const route = getRouteApi('/connectors/$connectorId');
 export default function ConnectorPage() {
   const { connectorId } = route.useParams();
   const connector = useQuery(connectorQuery(connectorId));
+  const types = useQuery(connectorTypesQuery);
+  const form = useQuery(formQuery);
   if (connector.error && !connector.data) {
     return <ErrorState error={connector.error} onRetry={() => void connector.refetch()} />;
   }
-  if (!connector.data) return <Loading />;
+  if (!connector.data || types.isPending || form.isPending) return <Loading />;
   return <ConnectorEditor key={connectorId} connector={connector.data} />;
 }

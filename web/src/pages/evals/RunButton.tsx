@@ -1,5 +1,5 @@
 // Starts an eval, as often as wanted, and goes to where it can be watched.
-import { Button, Group, NumberInput, Popover, Stack, Text } from '@mantine/core';
+import { Button, Checkbox, Group, NumberInput, Popover, Stack, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -13,12 +13,14 @@ type Eval = Schemas['StoredEval'];
 
 export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' | 'sm' }) {
   const [repetitions, setRepetitions] = useState<number | string>(evaluation.repetitions ?? '');
+  const [untilDecided, setUntilDecided] = useState(false);
   const navigate = useNavigate();
   const start = useMutation({
     mutationFn: () =>
       startExecution({
         evalId: evaluation.id,
         repetitions: Number(repetitions) || null,
+        untilDecided,
         trigger: 'web',
         labels: {},
       }),
@@ -56,6 +58,12 @@ export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' 
             value={repetitions}
             onChange={setRepetitions}
             data-autofocus
+          />
+          <Checkbox
+            label="Until decided"
+            description="Repeats only what is still open"
+            checked={untilDecided}
+            onChange={(event) => setUntilDecided(event.currentTarget.checked)}
           />
           <Text size="xs" c="dimmed">
             {plural(evaluation.scenarioIds.length, 'scenario')} on{' '}

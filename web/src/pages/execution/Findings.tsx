@@ -49,8 +49,8 @@ function Requirements({ execution }: { execution: Execution }) {
                   <StandingBadge standing={one.standing} />
                 </Table.Td>
                 <Table.Td>
-                  <Text span size="sm" fw={600} mr="sm">
-                    {one.requirement}
+                  <Text span size="sm" fw={600} mr="sm" title={one.requirement}>
+                    {one.sentence}
                   </Text>{' '}
                   <Text span size="sm" c="dimmed">
                     {one.evidence}

@@ -177,7 +177,7 @@ function Requirements({ card }: { card: Card }) {
   const missed = card.requirements.filter((one) => one.standing === 'missed');
   const open = card.requirements.filter((one) => one.standing === 'undecided');
   if (card.requirements.length === 0) return null;
-  const titles = [...missed, ...open].map((one) => `${one.requirement}: ${one.evidence}`).join('\n');
+  const titles = [...missed, ...open].map((one) => `${one.sentence}: ${one.evidence}`).join('\n');
   if (missed.length > 0) {
     return (
       <Mark color="red" icon={<IconCircleX size={13} aria-hidden />} title={titles}>

@@ -16,11 +16,15 @@ import { EditorFrame } from '../../editing/EditorFrame';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
-import { JsonBox } from '../../forms/JsonField';
 import { notify } from '../../parts/notifications';
+import type { Criterion } from '../scenarios/draft';
+import { EvaluatorsSection } from '../scenarios/EvaluatorsSection';
+import { ScalesSection } from '../scenarios/ScalesSection';
+import { AlarmSection, BandSection } from './AlarmSections';
+import { FilterSection } from './FilterSection';
 
 type Stored = StoredMonitor;
-type Draft = Omit<Stored, keyof StoredFields>;
+export type Draft = Omit<Stored, keyof StoredFields>;
 
 const BLANK: Draft = {
   name: '',
@@ -45,7 +49,7 @@ const SHELF = {
     updateMonitor(id, version, body as Schemas['Monitor']),
 };
 type Change = (patch: Partial<Draft>) => void;
-type Part = { draft: Draft; change: Change; problems: Parameters<typeof at>[0] };
+export type Part = { draft: Draft; change: Change; problems: Parameters<typeof at>[0] };
 
 export function MonitorEditor({ monitor }: { monitor?: Stored }) {
   const navigate = useNavigate();
@@ -64,35 +68,31 @@ export function MonitorEditor({ monitor }: { monitor?: Stored }) {
       onDelete={deleteMonitor}
       consequence="Its series and alarms go with it; its executions stay. This cannot be undone."
     >
-      <Which {...part} />
+      <Basics {...part} />
+      <FilterSection {...part} />
       <Judges {...part} />
-      <Section title="Band and alarms" hint="When the rate counts as having left its band, and who is told.">
-        <JsonBox
-          id="band"
-          label="Band"
-          description="expected, learnFrom, minEffect, maxErrorRate, falseAlarmsPerMonth"
-          value={draft.band}
-          error={at(problems, 'band')}
-          onChange={(value) => change({ band: (value ?? {}) as Draft['band'] })}
-        />
-        <JsonBox
-          id="alarm"
-          label="Alarm"
-          description='webhook {"url", "secret"}, log, quietHours'
-          value={draft.alarm}
-          error={at(problems, 'alarm')}
-          onChange={(value) => change({ alarm: (value ?? {}) as Draft['alarm'] })}
-        />
-      </Section>
+      {draft.scenarioIds.length === 0 && (
+        <>
+          <EvaluatorsSection
+            editor={{ draft, change, problems }}
+            hint="Assertions decide whether a conversation passes; metrics only measure."
+            none="None. A monitor judges as a scenario does, or by criteria and evaluators of its own."
+          />
+          <ScalesSection editor={{ draft: { criteria: draft.criteria as Criterion[] }, change, problems }} />
+        </>
+      )}
+      <BandSection {...part} />
+      <AlarmSection {...part} />
     </EditorFrame>
   );
 }
 
-function Which({ draft, change, problems }: Part) {
+function Basics({ draft, change, problems }: Part) {
   return (
-    <Section title="Which conversations">
+    <Section title="Basics">
       <TextInput
         label="Name"
+        description="What lists and alarms call it"
         required
         value={draft.name}
         error={at(problems, 'name')}
@@ -100,39 +100,16 @@ function Which({ draft, change, problems }: Part) {
       />
       <TextInput
         label="Description"
+        description="What is watched, in a few words"
         value={draft.description ?? ''}
         error={at(problems, 'description')}
         onChange={(event) => change({ description: event.currentTarget.value || null })}
       />
       <Switch
         label="Conversations are reviewed"
+        description="Switched off, it keeps its series and reviews nothing new"
         checked={draft.enabled}
         onChange={(event) => change({ enabled: event.currentTarget.checked })}
-      />
-      <JsonBox
-        id="filter"
-        label="Filter"
-        description='All of these must hold: [{"attribute": "gen_ai.agent.name", "equals": "booking"}]; also in, prefix, exists'
-        value={draft.filter}
-        error={at(problems, 'filter')}
-        onChange={(value) => change({ filter: (value ?? []) as Draft['filter'] })}
-      />
-      <NumberInput
-        label="Sampling rate"
-        description="The share that is reviewed, from 0 to 1, chosen by the conversation's id"
-        min={0}
-        max={1}
-        step={0.05}
-        value={draft.samplingRate}
-        error={at(problems, 'samplingRate')}
-        onChange={(value) => change({ samplingRate: Number(value) })}
-      />
-      <NumberInput
-        label="Days that reviews are kept"
-        min={1}
-        value={draft.retentionDays}
-        error={at(problems, 'retentionDays')}
-        onChange={(value) => change({ retentionDays: Number(value) })}
       />
     </Section>
   );
@@ -140,37 +117,52 @@ function Which({ draft, change, problems }: Part) {
 
 function Judges({ draft, change, problems }: Part) {
   const scenarios = useQuery(scenariosQuery);
+  const own = draft.scenarioIds.length === 0;
   return (
-    <Section title="What judges them" hint="As a scenario does, or by criteria and evaluators of its own.">
+    <Section
+      title="What judges them"
+      hint="As a scenario does, or by criteria and evaluators of its own: one of the two."
+    >
       <Select
         label="As this scenario"
+        description="Its criteria and evaluators; empty to give the monitor its own"
+        placeholder="None"
         searchable
         clearable
         data={(scenarios.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
         value={draft.scenarioIds[0] ?? null}
-        error={at(problems, 'scenarioIds')}
+        error={at(problems, 'scenarioIds') ?? at(problems, '')}
         onChange={(id) => change({ scenarioIds: id ? [id] : [] })}
       />
-      <Textarea
-        label="Success criteria"
-        description="When a conversation has succeeded; a judge is asked"
-        autosize
-        value={draft.successCriteria ?? ''}
-        error={at(problems, 'successCriteria')}
-        onChange={(event) => change({ successCriteria: event.currentTarget.value || null })}
-      />
-      <JsonBox
-        id="evaluators"
-        label="Evaluators"
-        description='[{"type": "regex", "config": {"pattern": "thank you"}}]'
-        value={draft.evaluators}
-        error={at(problems, 'evaluators')}
-        onChange={(value) => change({ evaluators: (value ?? []) as Draft['evaluators'] })}
-      />
+      {own && (
+        <>
+          <Textarea
+            label="Success criteria"
+            description="When a conversation has succeeded; a judge is asked"
+            autosize
+            minRows={2}
+            value={draft.successCriteria ?? ''}
+            error={at(problems, 'successCriteria')}
+            onChange={(event) => change({ successCriteria: event.currentTarget.value || null })}
+          />
+          <Textarea
+            label="Failure criteria"
+            description="When a conversation has failed; a judge is asked"
+            autosize
+            minRows={2}
+            value={draft.failureCriteria ?? ''}
+            error={at(problems, 'failureCriteria')}
+            onChange={(event) => change({ failureCriteria: event.currentTarget.value || null })}
+          />
+        </>
+      )}
       <NumberInput
         label="Judge calls per day"
-        description="Beyond it conversations are counted as not judged; empty for no limit"
+        description="What comes beyond it is counted as not judged; empty for no limit"
+        placeholder="No limit"
         min={0}
+        allowDecimal={false}
+        maw={{ xs: 320 }}
         value={draft.judgeCallsPerDay ?? ''}
         error={at(problems, 'judgeCallsPerDay')}
         onChange={(value) => change({ judgeCallsPerDay: value === '' ? null : Number(value) })}

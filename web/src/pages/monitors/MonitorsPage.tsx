@@ -38,12 +38,12 @@ function Row({ monitor }: { monitor: StoredMonitor }) {
       </Table.Td>
       <Table.Td>
         {standing && (
-          <Badge variant="light" color={standing.color}>
+          <Badge variant="light" color={standing.color} tt="none" miw="max-content">
             {standing.label}
           </Badge>
         )}
       </Table.Td>
-      <Table.Td>{rate ? `${percent(rate.rate)} of ${rate.of}` : '–'}</Table.Td>
+      <Table.Td>{rate?.of ? `${percent(rate.rate)} of ${rate.of}` : '–'}</Table.Td>
       <Table.Td>{series.data?.alarms.length ?? '–'}</Table.Td>
       <Table.Td>
         <Text size="sm" lineClamp={2}>

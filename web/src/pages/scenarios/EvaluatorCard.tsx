@@ -16,6 +16,7 @@ type EvaluatorCardProps = {
   type: Schemas['EvaluatorType'] | undefined;
   /** The gate its config yields, as far as it can be read. */
   gate: Gate | null | undefined;
+  gated: boolean;
   loaded: boolean;
   /** What is wrong with this entry, each path beginning inside it. */
   problems: Problem[];
@@ -23,7 +24,7 @@ type EvaluatorCardProps = {
 };
 
 export function EvaluatorCard(props: EvaluatorCardProps) {
-  const { id, number, entry, type, gate, loaded, problems, onChange } = props;
+  const { id, number, entry, type, gate, gated, loaded, problems, onChange } = props;
   return (
     <Paper
       withBorder
@@ -59,14 +60,16 @@ export function EvaluatorCard(props: EvaluatorCardProps) {
             error={at(problems, 'name')}
             onChange={(event) => onChange({ ...entry, name: event.currentTarget.value || null })}
           />
-          <GateSelect
-            entry={entry}
-            own={gate ?? type?.gate}
-            measures={type?.kind === 'metric'}
-            problem={at(problems, 'gate')}
-            onChange={onChange}
-          />
-          {type?.kind === 'metric' && <ReduceSelect entry={entry} onChange={onChange} />}
+          {gated && (
+            <GateSelect
+              entry={entry}
+              own={gate ?? type?.gate}
+              measures={type?.kind === 'metric'}
+              problem={at(problems, 'gate')}
+              onChange={onChange}
+            />
+          )}
+          {gated && type?.kind === 'metric' && <ReduceSelect entry={entry} onChange={onChange} />}
         </Group>
         {type ? (
           <ConfigForm

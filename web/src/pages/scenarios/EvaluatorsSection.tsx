@@ -10,31 +10,39 @@ import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { useRows } from '../../editing/useRows';
 import { ErrorState } from '../../parts/ErrorState';
-import type { ScenarioEditing } from './draft';
+import type { Editing } from './draft';
 import { EvaluatorCard } from './EvaluatorCard';
 
 type Type = Schemas['EvaluatorType'];
 
-export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
+type Props = {
+  editor: Editing<'evaluators'>;
+  hint?: string;
+  /** What is said where there is none. */
+  none?: string;
+  /** Whether there are turns that it can hold on; a recorded response is one. */
+  gated?: boolean;
+};
+
+const HINT = 'Assertions decide whether a run passes; metrics only measure.';
+const NONE = 'None yet. A scenario needs an evaluator, or success or failure criteria.';
+
+export function EvaluatorsSection({ editor, hint = HINT, none = NONE, gated = true }: Props) {
   const { draft, change, problems } = editor;
   const types = useQuery(evaluatorTypesQuery);
   // The gate a config yields is the server's to say; an entry's own choice is left out of the question.
   const asked = draft.evaluators.map(({ type, config }) => ({ type, config: config ?? {} }));
   const [settled] = useDebouncedValue(asked, 300);
-  const gates = useQuery({ ...gatesQuery(settled), enabled: settled.length > 0 });
+  const gates = useQuery({ ...gatesQuery(settled), enabled: gated && settled.length > 0 });
   const rows = useRows(draft.evaluators, (evaluators) => change({ evaluators }));
   const add = (type: string) => rows.add({ type, config: {}, gate: null, name: null, reduce: null });
   const wrong = at(problems, 'evaluators') ?? at(problems, '');
   return (
-    <Section
-      title="Evaluators"
-      hint="Assertions decide whether a run passes; metrics only measure."
-      action={<AddEvaluator types={types.data ?? []} onAdd={add} />}
-    >
+    <Section title="Evaluators" hint={hint} action={<AddEvaluator types={types.data ?? []} onAdd={add} />}>
       {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
       {draft.evaluators.length === 0 && (
         <Text size="sm" c="dimmed">
-          None yet. A scenario needs an evaluator, or success or failure criteria.
+          {none}
         </Text>
       )}
       {draft.evaluators.map((entry, index) => (
@@ -45,6 +53,7 @@ export function EvaluatorsSection({ editor }: { editor: ScenarioEditing }) {
             entry={entry}
             type={types.data?.find((one) => one.type === entry.type)}
             gate={gates.data?.gates[index]}
+            gated={gated}
             loaded={types.data !== undefined}
             problems={under(problems, `evaluators[${index}]`)}
             onChange={(next) => rows.set(index, next)}

@@ -7,20 +7,20 @@ import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { useRows } from '../../editing/useRows';
 import { JsonBox } from '../../forms/JsonField';
-import type { Criterion, ScenarioEditing } from './draft';
+import type { Criterion, Editing } from './draft';
 
 const SCALES = ['binary', 'pass/fail', 'likert5', 'numeric'];
 const WITHOUT_RANGE = ['binary', 'pass/fail', 'likert5'];
 
-export function ScalesSection({ editor }: { editor: ScenarioEditing }) {
+const HINT =
+  'Named qualities that evaluators score. Their weighted mean is the overall score; it never changes pass or fail.';
+
+export function ScalesSection({ editor, hint = HINT }: { editor: Editing<'criteria'>; hint?: string }) {
   const { draft, change, problems } = editor;
   const rows = useRows(draft.criteria, (criteria) => change({ criteria }));
   const wrong = at(problems, 'criteria');
   return (
-    <Section
-      title="Weighted criteria"
-      hint="Named qualities that evaluators score. Their weighted mean is the overall score; it never changes pass or fail."
-    >
+    <Section title="Weighted criteria" hint={hint}>
       {draft.criteria.map((criterion, index) => (
         <MovableRow key={rows.keys[index]} rows={rows} index={index} what={`criterion ${index + 1}`} card>
           <CriterionCard
@@ -76,7 +76,7 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <Autocomplete
             label="Scale"
-            description="How scores are given: yes or no, steps, numbers or words of your own"
+            description="Or words of your own"
             flex="1 1 120px"
             data={SCALES}
             value={scale}
@@ -85,8 +85,8 @@ function CriterionCard({ id, criterion, problems, onChange }: CriterionCardProps
           />
           <NumberInput
             label="Weight"
-            description="How much it counts beside the others"
-            w={100}
+            description="Beside the others"
+            flex="1 1 90px"
             min={0}
             value={criterion.weight ?? 1}
             error={at(problems, 'weight')}

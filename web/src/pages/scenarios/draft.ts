@@ -1,11 +1,17 @@
 // A scenario while it is edited, and what can be read off it.
-import type { Schemas } from '../../api/client';
+import type { Problem, Schemas } from '../../api/client';
 import type { updateScenario } from '../../api/queries';
 import type { Editor, StoredFields } from '../../editing/useEditor';
 
 export type StoredScenario = Schemas['StoredScenario'];
 export type Draft = Omit<StoredScenario, keyof StoredFields>;
 export type ScenarioEditing = Editor<Draft>;
+/** The part of an editor that a section needs: scenarios, monitors and plans have it in common. */
+export type Editing<Key extends 'evaluators' | 'criteria'> = {
+  draft: Pick<Draft, Key>;
+  change: (patch: Pick<Draft, Key>) => void;
+  problems: Problem[];
+};
 export type Message = Schemas['Message'];
 export type EvaluatorUse = Schemas['EvaluatorUse'];
 export type Criterion = Schemas['EvaluationCriteria'];

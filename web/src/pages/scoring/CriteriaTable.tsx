@@ -1,9 +1,10 @@
 // Every criterion and metric of a scored dataset: its mean with interval, how many it covers, and a histogram.
-import { Group, Table, Text } from '@mantine/core';
+import { Table, Text } from '@mantine/core';
 import { Block } from '../../parts/Block';
 import { count, measure, percent, plural } from '../../parts/numbers';
 import { RateRange } from '../../parts/PassShare';
 import { Tip } from '../../parts/Tip';
+import classes from './Scoring.module.css';
 
 interface Spread {
   mean: number | null;
@@ -96,21 +97,12 @@ function Histogram({ bins, name }: { bins: number[]; name: string }) {
   const most = Math.max(1, ...bins);
   const label = `${name} in ten steps from 0 to 1: ${bins.map((bin) => count(bin)).join(', ')} records`;
   return (
-    <Group gap={2} align="flex-end" h={32} wrap="nowrap" role="img" aria-label={label}>
+    <div className={classes.histogram} role="img" aria-label={label} title={label}>
       {bins.map((bin, step) => {
         const key = `${step} ${name}`;
-        return (
-          <div
-            key={key}
-            style={{
-              width: 9,
-              height: `${Math.max(bin ? 8 : 3, (100 * bin) / most)}%`,
-              borderRadius: 1,
-              background: bin ? 'var(--mantine-color-indigo-5)' : 'var(--track)',
-            }}
-          />
-        );
+        const height = `${Math.max(bin ? 8 : 3, (100 * bin) / most)}%`;
+        return <span key={key} data-empty={bin ? undefined : true} style={{ height }} />;
       })}
-    </Group>
+    </div>
   );
 }

@@ -34,13 +34,15 @@ export function RecordsTable({ file, outcome, onOutcome }: Props) {
         </Text>
       )}
       {file.records.length > 0 && (
-        <Table.ScrollContainer minWidth={560} type="native" tabIndex={0} aria-label="Records">
+        <Table.ScrollContainer minWidth={320} type="native" tabIndex={0} aria-label="Records">
           <Table aria-label="Records">
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>Record</Table.Th>
                 <Table.Th>Result</Table.Th>
-                <Table.Th ta="right">Score</Table.Th>
+                <Table.Th ta="right" visibleFrom="sm">
+                  Score
+                </Table.Th>
                 <Table.Th>Why</Table.Th>
               </Table.Tr>
             </Table.Thead>
@@ -69,7 +71,9 @@ function Row({ record }: { record: Schemas['ScoredRecord'] }) {
       <Table.Td>
         <OutcomeBadge standing={record.outcome} size="sm" />
       </Table.Td>
-      <Table.Td ta="right">{measure(record.overallScore)}</Table.Td>
+      <Table.Td ta="right" visibleFrom="sm">
+        {measure(record.overallScore)}
+      </Table.Td>
       <Table.Td>
         {record.reasons.map((reason) => (
           <Text

@@ -39,6 +39,11 @@ function Project() {
           {status.data.processor.problem}
         </Alert>
       )}
+      {status.data?.problem && !status.data.processor.problem && (
+        <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title="The server cannot do its work">
+          {status.data.problem}
+        </Alert>
+      )}
       <Refused />
     </Section>
   );
@@ -63,7 +68,7 @@ function Refused() {
 }
 
 function projectFacts(status: Schemas['Status']): [string, ReactNode][] {
-  const { processor } = status;
+  const { processor, intake } = status;
   const working = processor.enabled
     ? processor.running
       ? 'Working'
@@ -74,6 +79,7 @@ function projectFacts(status: Schemas['Status']): [string, ReactNode][] {
     ['Version', status.version],
     ['Storage', status.storage === 'sqlite' ? 'SQLite' : 'PostgreSQL'],
     ['Run processor', `${working}${status.queued ? ', runs are waiting' : ''}`],
+    ['Telemetry', intake.enabled ? (intake.running ? 'Taken in' : 'Stopped') : 'Off'],
     ['Access', status.tokenRequired ? 'With a token' : 'This computer only'],
   ];
 }

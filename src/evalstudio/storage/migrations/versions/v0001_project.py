@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, text
 
 from evalstudio.storage.columns import Id, Json, Key, Plain
+from evalstudio.storage.migrations import operations as op
 
 revision = "0001"
 down_revision = None

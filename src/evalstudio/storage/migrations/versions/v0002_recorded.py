@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import BigInteger, Column, Float, ForeignKey
 
 from evalstudio.storage.columns import Id, Json, Plain
+from evalstudio.storage.migrations import operations as op
 
 revision = "0002"
 down_revision = "0001"

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from alembic import op
 from sqlalchemy import Boolean, ColumnElement, Integer, Text, column, select, table, tuple_, update
+
+from evalstudio.storage.migrations import operations as op
 
 revision = "0003"
 down_revision = "0002"

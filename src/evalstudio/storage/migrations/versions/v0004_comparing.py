@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, false
 
 from evalstudio.storage.columns import Id, Plain
+from evalstudio.storage.migrations import operations as op
 
 revision = "0004"
 down_revision = "0003"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import BigInteger, Column
 
 from evalstudio.storage.columns import Plain
+from evalstudio.storage.migrations import operations as op
 
 revision = "0005"
 down_revision = "0004"

@@ -5,8 +5,9 @@ Of runs from before it is not known what they used: the columns stay empty, whic
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Text
+
+from evalstudio.storage.migrations import operations as op
 
 revision = "0007"
 down_revision = "0006"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import Column
 
 from evalstudio.storage.columns import Id
+from evalstudio.storage.migrations import operations as op
 
 revision = "0008"
 down_revision = "0007"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import Column, Integer
+
+from evalstudio.storage.migrations import operations as op
 
 revision = "0009"
 down_revision = "0008"

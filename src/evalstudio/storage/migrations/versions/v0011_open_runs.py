@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import text
+
+from evalstudio.storage.migrations import operations as op
 
 revision = "0011"
 down_revision = "0010"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alembic import op
 from sqlalchemy import BigInteger, Column, Integer, text
 
 from evalstudio.storage.columns import Id, Json, Plain
+from evalstudio.storage.migrations import operations as op
 
 revision = "0012"
 down_revision = "0011"

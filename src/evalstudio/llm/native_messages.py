@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pydantic import BaseModel
@@ -24,23 +22,10 @@ from pydantic_ai.tools import ToolDefinition
 
 from ..base.json_text import whole_text
 from ..messages import Message, TokensUsage, text_for_model
+from .connections import ANSWER_TOOL, SYSTEM_ROLES, Reply, schema_name
 from .settings import Structured
 
-_ANSWER_TOOL = "answer"
-_SYSTEM_ROLES = frozenset({"system", "developer"})
-# Providers allow few characters in a schema's name.
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _PLAIN = ModelRequestParameters()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a model answered, and what that used."""
-
-    text: str
-    usage: TokensUsage
-    cached_tokens: int = 0
-    finish: str | None = None
 
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
@@ -56,7 +41,7 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
                 sent.append(ModelRequest(parts=parts))
                 parts = []
             sent.append(ModelResponse(parts=[TextPart(text)]))
-        elif message.role in _SYSTEM_ROLES:
+        elif message.role in SYSTEM_ROLES:
             parts.append(SystemPromptPart(text))
         else:
             parts.append(UserPromptPart(text))
@@ -74,12 +59,13 @@ def parameters(schema: type[BaseModel] | None, structured: Structured) -> ModelR
 def _shaped(schema: type[BaseModel], structured: Structured) -> ModelRequestParameters:
     description = (schema.__doc__ or "").strip() or None
     json_schema = schema.model_json_schema()
-    name = _UNFIT.sub("_", schema.__name__)[:64]
     if structured == "native":
-        shape = OutputObjectDefinition(json_schema=json_schema, name=name, description=description)
+        shape = OutputObjectDefinition(
+            json_schema=json_schema, name=schema_name(schema), description=description
+        )
         return ModelRequestParameters(output_mode="native", output_object=shape)
     tool = ToolDefinition(
-        name=_ANSWER_TOOL,
+        name=ANSWER_TOOL,
         parameters_json_schema=json_schema,
         description=description or "Give the answer.",
         kind="output",

@@ -1,0 +1,107 @@
+"""Scoring one shard: what a worker does, wherever it lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .dataset_files import DatasetFile
+from .datasets import CHUNK_BYTES, BadRecord, Chunk
+from .job import MODEL_CHUNK_BYTES, JobResources
+from .scorer import ScoredChunk
+from .shard_results import ScoredShard, ShardWriter
+from .shards import Shard, ShardHash
+from .summary import DatasetSummary
+
+
+@dataclass(slots=True)
+class ShardOutcome:
+    """What became of a shard, and what its worker could not keep itself: ids, or the results as lines."""
+
+    scored: ScoredShard
+    failure: BadRecord | None = None
+    ids: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    lines: bytes | None = None
+
+
+class _Reading:
+    """The chunks of a shard as they are read, hashed on the way."""
+
+    def __init__(self, shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> None:
+        self._chunks = shard.read(dataset, chunk_bytes)
+        self._hash, self._first = ShardHash(), shard.first_line
+        self._last = self._first - 1
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self._chunks:
+            self._hash.add(chunk)
+            self._last = max(self._last, chunk.last_line)
+            yield chunk
+
+    def lines(self) -> int:
+        return self._last - self._first + 1
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+async def score_shard(
+    resources: JobResources, shard: Shard, dataset: DatasetFile, folder: Path | None, *, send: bool = False
+) -> ShardOutcome:
+    """Score a shard to its end, or to its first bad record, which leaves nothing of it.
+
+    Results go into a file in the folder; where they are to be sent, or are not kept at all, it has none.
+    """
+    size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
+    reading, summary = _Reading(shard, dataset, size), DatasetSummary()
+    writer = ShardWriter(folder, shard.number) if folder is not None else None
+    ids, sent, failure = list[tuple[str, int]](), list[bytes](), None
+    try:
+        async for part in _scored(resources, iter(reading)):
+            summary.merge(part.summary)
+            failure = failure or part.failure
+            if writer is not None:
+                writer.write(part.lines)
+            elif send:
+                sent += part.lines
+            else:
+                ids += part.ids
+        summary.retries += resources.retries()
+        lines = b"".join(line + b"\n" for line in sent) if send and writer is None else None
+        name = writer.name if writer else f"{shard.number:06}-sent.jsonl" if send else None
+        scored = ScoredShard(
+            shard.number,
+            shard.start,
+            shard.end,
+            shard.first_line,
+            reading.lines(),
+            reading.digest(),
+            name,
+            writer.size if writer else len(lines or b""),
+            summary,
+        )
+        if writer is not None and failure is None:
+            writer.commit(scored)
+    except BaseException:
+        if writer is not None:
+            writer.discard()
+        raise
+    if writer is not None and failure is not None:
+        writer.discard()
+    return ShardOutcome(scored, failure, ids, lines)
+
+
+async def _scored(resources: JobResources, chunks: Iterator[Chunk]) -> AsyncIterator[ScoredChunk]:
+    if resources.runner.inline:
+        for chunk in chunks:
+            yield resources.scorer.score_chunk(chunk)
+            await asyncio.sleep(0)
+        return
+    state = ScoredChunk()
+    async for results in resources.scorer.stream(chunks, state):
+        some = ScoredChunk()
+        some.add(*results)
+        yield some
+    yield state

@@ -1,0 +1,237 @@
+"""A dataset in shards that can be read one by one: byte ranges of JSON lines, row groups of Parquet.
+
+Shards of what can only be read from front to end carry their records along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from itertools import pairwise
+from typing import Literal
+
+from .dataset_files import DatasetFile
+from .datasets import (
+    BOM,
+    CHUNK_BYTES,
+    Chunk,
+    DatasetError,
+    LineSource,
+    lines_of,
+    packed,
+    parquet_reader,
+    parquet_rows,
+    skip_line,
+)
+
+Cut = Literal["bytes", "rowGroups", "lines"]
+"""What the ends of shards are counted in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of a dataset: from one place up to another, which is the first of the next shard.
+
+    ``first_line`` is the number of its first record. ``chunks`` are its records where it carries them along.
+    """
+
+    number: int
+    cut: Cut
+    start: int
+    end: int
+    first_line: int = 1
+    share: float = 0.0
+    chunks: tuple[Chunk, ...] = ()
+
+    def read(self, dataset: DatasetFile, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        """The records of the shard, with the numbers that they have in the dataset."""
+        match self.cut:
+            case "bytes":
+                return _read_bytes(self, dataset, chunk_bytes)
+            case "rowGroups":
+                return _read_groups(self, dataset, chunk_bytes)
+            case "lines":
+                return iter(self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardIndex:
+    """How many lines a shard has, and a hash of its records."""
+
+    lines: int
+    digest: str
+
+
+class ShardHash:
+    """A hash of the records of a shard, however they are cut into chunks."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, chunk: Chunk) -> None:
+        if chunk.numbers:
+            self._hash.update(chunk.data)
+            self._hash.update(b"\n")
+        for problem in chunk.bad:
+            self._hash.update(f"\0{problem.line}\0{problem.message}\0".encode())
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def index_shard(shard: Shard, dataset: DatasetFile) -> ShardIndex:
+    """What a shard holds, read once and not scored."""
+    digest, last = ShardHash(), shard.first_line - 1
+    for chunk in shard.read(dataset):
+        digest.add(chunk)
+        last = max(last, chunk.last_line)
+    return ShardIndex(last - shard.first_line + 1, digest.hexdigest())
+
+
+class _ByteRange:
+    """The bytes of a file up to an end."""
+
+    def __init__(self, file: LineSource, end: int) -> None:
+        self._file, self._end = file, end
+
+    def read(self, size: int, /) -> bytes:
+        return self._file.read(min(size, self._end - self._file.tell()))
+
+    def readline(self, size: int, /) -> bytes:
+        return self._file.readline(min(size, self._end - self._file.tell()))
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _read_bytes(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:
+    size = dataset.size
+    if size < shard.end:
+        raise DatasetError(f"{dataset.name}: has become shorter than it was; what was cut off is not scored")
+    with dataset.open() as file:
+        file.seek(shard.start)
+        if shard.start == 0 and file.peek(3).startswith(BOM):
+            file.read(3)
+        part = _ByteRange(file, shard.end)
+        yield from lines_of(part, dataset.name, chunk_bytes, size, shard.first_line)
+
+
+def _read_groups(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:
+    with dataset.open() as file:
+        groups = range(shard.start, shard.end)
+        yield from packed(parquet_rows(dataset.name, file, groups, shard.first_line - 1), chunk_bytes)
+
+
+def can_be_cut(dataset: DatasetFile) -> Cut:
+    """What a dataset can be cut by; ``lines`` where it is read from front to end."""
+    match dataset.suffix:
+        case ".csv" | ".tsv":
+            return "lines"
+        case ".parquet":
+            return "rowGroups"
+        case _:
+            return "bytes"
+
+
+def shard_bytes(size: int, workers: int, *, asks_models: bool) -> int:
+    """How large shards are: several for each worker, not too many, and none that takes minutes.
+
+    What waits for a model is cut finely: a shard that is lost is paid for twice.
+    """
+    least, most, of_each = (1 << 14, 1 << 18, 16) if asks_models else (1 << 18, 1 << 24, 4)
+    return max(least, min(most, size // (workers * of_each)), size // _MOST_SHARDS)
+
+
+_MOST_SHARDS = 5_000
+Ends = Mapping[int, int]
+"""Where shards that were scored before end, by their numbers; they are cut as they were."""
+
+
+def byte_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
+    """JSON lines in ranges of about ``size`` bytes that begin and end with a line."""
+    total, places = dataset.size, [0]
+    with dataset.open() as file:
+        while places[-1] < total:
+            number, start = len(places) - 1, places[-1]
+            end = ends.get(number) or _line_start(file, start + size)
+            places.append(min(end, total) if end > start else total)
+    return [Shard(n, "bytes", *span, share=span[1] / total) for n, span in enumerate(pairwise(places))]
+
+
+def _line_start(file: BufferedReader, place: int) -> int:
+    """Where the first line begins that begins at a place or after it."""
+    file.seek(place - 1)
+    skip_line(file)
+    return file.tell()
+
+
+def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
+    """Row groups of a Parquet file, several small ones together."""
+    parquet = parquet_reader(dataset.name)
+    try:
+        with dataset.open() as file, parquet.ParquetFile(file) as source:
+            facts = source.metadata
+            groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
+            sizes = [(group.num_rows, group.total_byte_size) for group in groups]
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{dataset.name}: is not a readable Parquet file: {error}") from None
+    shards: list[Shard] = []
+    start, rows, held = 0, 0, 0
+    first_line, total = 1, sum(rows for rows, _ in sizes)
+    for number, (count, weight) in enumerate(sizes, 1):
+        rows, held = rows + count, held + weight
+        known = ends.get(len(shards))
+        if number == len(sizes) or (held >= size if known is None else number >= known):
+            share = (first_line + rows - 1) / max(1, total)
+            shards.append(Shard(len(shards), "rowGroups", start, number, first_line, share))
+            start, first_line, rows, held = number, first_line + rows, 0, 0
+    return shards
+
+
+def numbered(shards: Iterable[Shard], lines: Iterable[int]) -> Iterator[Shard]:
+    """Shards with the numbers of their first lines, from how many lines each has."""
+    first = 1
+    for shard, count in zip(shards, lines, strict=True):
+        yield replace(shard, first_line=first)
+        first += count
+
+
+def carried_shards(chunks: Iterator[Chunk], size: int, ends: Ends) -> Iterator[Shard]:
+    """Shards that carry their records along, each of about ``size`` bytes; places are lines."""
+    number, start, held, weight = 0, 1, list[Chunk](), 0
+
+    def made(end: int) -> Shard:
+        return Shard(number, "lines", start, end, start, held[-1].share, tuple(held))
+
+    for whole in chunks:
+        chunk = whole
+        while chunk.numbers or chunk.bad:
+            end = ends.get(number)
+            part = chunk if end is None else chunk.between(start - 1, end - 1)
+            if part.numbers or part.bad:
+                held.append(part)
+                weight += len(part.data)
+            is_over = weight >= size if end is None else chunk.last_line >= end - 1
+            if not is_over:
+                break
+            last = held[-1].last_line if end is None else end - 1
+            if held:
+                yield made(last + 1)
+            number, start, held, weight = number + 1, last + 1, [], 0
+            chunk = chunk.between(last, chunk.last_line)
+    if held:
+        yield made(held[-1].last_line + 1)
+
+
+def whole_dataset(dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:
+    """A dataset at an address from its beginning to its end."""
+    dataset.check()
+    cut = can_be_cut(dataset)
+    if cut == "lines":
+        message = "CSV and TSV are read from a path; save it there, or as JSON lines or Parquet"
+        raise DatasetError(f"{dataset.name}: {message}")
+    shards = group_shards(dataset, 1, {}) if cut == "rowGroups" else [Shard(0, cut, 0, dataset.size)]
+    for shard in shards:
+        yield from shard.read(dataset, chunk_bytes)

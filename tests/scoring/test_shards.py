@@ -1,0 +1,324 @@
+"""Datasets in shards: every record in exactly one of them, whatever the sizes, and resumed after any stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from tests.support.scoring_files import PLAN, Folder, rows
+
+from evalstudio.base.problems import InvalidInput
+from evalstudio.scoring import shards as cutting
+from evalstudio.scoring.dataset_files import DatasetFile
+from evalstudio.scoring.datasets import BadRecord, Chunk, DatasetError, read_chunks
+from evalstudio.scoring.job import set_up
+from evalstudio.scoring.shard_results import ShardedResults, folder_of
+from evalstudio.scoring.shard_scoring import ShardOutcome, score_shard
+from evalstudio.scoring.sharded import score_in_shards
+from evalstudio.scoring.shards import Shard, ShardIndex, byte_shards, carried_shards, index_shard, numbered
+from evalstudio.scoring.summary import DatasetSummary
+
+
+class Killed(BaseException):
+    """The driver is gone: nothing of it runs any more."""
+
+
+@dataclass
+class WorkersHere:
+    """Scores shards in this process, in any order; may stop after some, as a killed driver would."""
+
+    job: Any
+    seed: int = 0
+    stop_after: int | None = None
+    sends: bool = False
+    reads: bool = True
+    count: int = 2
+    scored: list[int] = field(default_factory=list[int])
+
+    def can_read(self, dataset: DatasetFile) -> bool:
+        return self.reads
+
+    def index(self, shards: Iterable[Shard]) -> Iterator[tuple[Shard, ShardIndex]]:
+        for shard in shards:
+            yield shard, index_shard(shard, DatasetFile(self.job.dataset_name))
+
+    def score(self, shards: Iterator[Shard], results: ShardedResults) -> Iterator[ShardOutcome]:
+        todo = list(shards)
+        random.Random(self.seed).shuffle(todo)
+        resources, dataset = set_up(self.job), DatasetFile(self.job.dataset_name)
+        with asyncio.Runner() as loop:
+            for shard in todo:
+                if len(self.scored) == self.stop_after:
+                    raise Killed
+                folder = None if self.sends else results.folder
+                send = self.sends and results.folder is not None
+                outcome = loop.run(score_shard(resources, shard, dataset, folder, send=send))
+                self.scored.append(shard.number)
+                yield outcome
+
+
+@pytest.fixture(autouse=True)
+def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalstudio.scoring.sharded.shard_bytes", lambda *_, **__: 300)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path)
+    folder.plan()
+    return folder
+
+
+def sharded(
+    folder: Folder, dataset: str = "records.jsonl", **options: Any
+) -> tuple[DatasetSummary, WorkersHere]:
+    names = ("seed", "stop_after", "sends", "reads")
+    own = {name: options.pop(name) for name in names if name in options}
+    job = folder.job(dataset, **options)
+    workers = WorkersHere(job, **own)
+    return score_in_shards(job, set_up(job), workers), workers
+
+
+def told(summary: DatasetSummary) -> dict[str, Any]:
+    return {**summary.to_json(), "resumed": 0}
+
+
+def without_times(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: item for key, item in one.items() if key != "timestamp"} for one in results]
+
+
+def both_ways(folder: Folder, dataset: str = "records.jsonl", **options: Any) -> None:
+    """Scored in shards and as one: the same results, in the same order, and the same summary."""
+    own = {name: options.pop(name) for name in ("seed", "sends", "reads") if name in options}
+    expected = folder.score(dataset, **options)
+    results = folder.results()
+    folder.output.unlink()
+    summary, workers = sharded(folder, dataset, **own, **options)
+    assert len(workers.scored) > 1
+    assert without_times(folder.results()) == without_times(results)
+    assert told(summary) == told(expected)
+
+
+LINES = some.lists(
+    some.sampled_from([b'{"response":"a"}', b"", b"x" * 40, "é\u2028".encode(), b"\r"]), max_size=30
+)
+
+
+@given(LINES, some.integers(1, 90), some.booleans(), some.booleans())
+@settings(max_examples=120)
+def test_the_shards_of_json_lines_are_the_dataset(
+    lines: list[bytes], size: int, with_end: bool, with_bom: bool
+) -> None:
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        content = b"\n".join(lines) + (b"\n" if with_end else b"")
+        file.write((b"\xef\xbb\xbf" if with_bom else b"") + (content or b"\n"))
+        file.flush()
+        dataset = DatasetFile(file.name)
+        shards = byte_shards(dataset, size, {})
+        counts = [index_shard(shard, dataset).lines for shard in shards]
+        parts = [chunk for shard in numbered(shards, counts) for chunk in shard.read(dataset, 16)]
+        assert flat(parts) == flat(read_chunks(Path(file.name)))
+        # Cut as it was before, up to a place, it is cut the same.
+        ends = {shard.number: shard.end for shard in shards[: len(shards) // 2]}
+        assert byte_shards(dataset, size, ends) == shards
+
+
+@given(some.lists(some.integers(1, 5), max_size=12), some.integers(1, 200), some.data())
+@settings(max_examples=80)
+def test_shards_that_carry_their_records_hold_each_once(
+    sizes: list[int], size: int, data: some.DataObject
+) -> None:
+    chunks, line = list[Chunk](), 1
+    for count in sizes:
+        # A record of a table may take several lines.
+        numbers = [line + 2 * n for n in range(count)]
+        chunks.append(Chunk(b"\n".join(b"{%d}" % n for n in numbers), numbers))
+        line = numbers[-1] + 2
+    shards = list(carried_shards(iter(chunks), size, {}))
+    assert flat([chunk for shard in shards for chunk in shard.chunks]) == flat(chunks)
+    assert [shard.number for shard in shards] == list(range(len(shards)))
+    if shards:
+        kept = data.draw(some.integers(0, len(shards)))
+        ends = {shard.number: shard.end for shard in shards[:kept]}
+        again = list(carried_shards(iter(chunks), size, ends))
+        assert [flat(shard.chunks) for shard in again[:kept]] == [
+            flat(shard.chunks) for shard in shards[:kept]
+        ]
+        assert flat([chunk for shard in again for chunk in shard.chunks]) == flat(chunks)
+
+
+def flat(chunks: Iterable[Chunk]) -> list[tuple[int, bytes]]:
+    return [line for chunk in chunks for line in chunk.lines()]
+
+
+def test_shards_come_to_what_the_whole_comes_to(folder: Folder) -> None:
+    records = [*rows(60), {"id": 'q"\\1', "response": "twice"}, {"response": "no id"}, *rows(3)]
+    folder.dataset(records)
+    both_ways(folder, seed=1)
+    both_ways(folder, sends=True)
+    both_ways(folder, reads=False)
+    both_ways(folder, share=0.4, seed=3)
+    both_ways(folder, limit=17)
+    folder.output.unlink()
+    assert told(score_without_output(folder)) == told(folder.score())
+
+
+def score_without_output(folder: Folder) -> DatasetSummary:
+    job = replace(folder.job(), output=None)
+    return score_in_shards(job, set_up(job), WorkersHere(job, seed=2))
+
+
+def test_tables_are_scored_in_shards_too(folder: Folder) -> None:
+    table = "id,response,groundTruth\n" + "".join(f'r{n},"answer\n{n}",answer 1\n' for n in range(40))
+    folder.dataset(table, "records.csv")
+    both_ways(folder, "records.csv")
+    columns = {name: [row[name] for row in rows(50)] for name in rows(1)[0]}
+    parquet.write_table(arrow.table(columns), folder.path / "records.parquet", row_group_size=7)
+    both_ways(folder, "records.parquet")
+
+
+def test_an_address_is_read_like_a_path(folder: Folder) -> None:
+    folder.dataset(rows(40))
+    job = replace(folder.job(), address=f"file://{folder.path}/records.jsonl")
+    summary = score_in_shards(job, set_up(job), WorkersHere(job))
+    assert (summary.records, len(folder.results())) == (40, 40)
+    for name, words in (("none.jsonl", "no such file"), ("x.csv", "read from a path")):
+        folder.dataset(b"a\n1\n", "x.csv")
+        gone = replace(job, address=f"file://{folder.path}/{name}")
+        with pytest.raises(DatasetError, match=words):
+            score_in_shards(gone, set_up(gone), WorkersHere(gone))
+    unknown = replace(job, address="nowhere://bucket/records.jsonl")
+    with pytest.raises(DatasetError, match="nowhere://bucket/.*: cannot be read"):
+        score_in_shards(unknown, set_up(unknown), WorkersHere(unknown))
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_killed_driver_is_resumed_with_every_record_once(folder: Folder, reads: bool) -> None:
+    folder.dataset(rows(120))
+    expected = told(folder.score())
+    folder.output.unlink()
+    for round_number, stop_after in enumerate((0, 3, 4, 1)):
+        with pytest.raises(Killed):
+            sharded(folder, seed=round_number, stop_after=stop_after, resume=bool(round_number), reads=reads)
+    leave_torn_files(folder)
+    summary, workers = sharded(folder, seed=9, resume=True)
+    assert [one["line"] for one in folder.results()] == list(range(1, 121))
+    assert told(summary) == expected
+    assert summary.resumed > 0
+    assert not list(folder_of(folder.output).glob("*.jsonl"))
+    again, workers = sharded(folder, resume=True)
+    assert (told(again), workers.scored, again.resumed) == (expected, [], 120)
+
+
+def leave_torn_files(folder: Folder) -> None:
+    """What a power cut leaves: half a line appended, results nobody vouches for."""
+    with folder.output.open("ab") as file:
+        file.write(b'{"recordId":"r')
+    (folder_of(folder.output) / "000001-dead.jsonl").write_bytes(b'{"recordId":"r1","li')
+    (folder_of(folder.output) / ".000001.json.dead").write_bytes(b"{")
+
+
+def test_a_dataset_may_grow_before_it_is_resumed(folder: Folder) -> None:
+    folder.dataset(rows(30))
+    sharded(folder)
+    folder.dataset(rows(60))
+    summary, _ = sharded(folder, resume=True)
+    assert [one["recordId"] for one in folder.results()] == [f"r{n}" for n in range(60)]
+    assert (summary.records, summary.resumed) == (60, 30)
+
+
+def test_a_limit_may_grow_before_it_is_resumed(folder: Folder) -> None:
+    folder.dataset(rows(60))
+    sharded(folder, limit=10)
+    assert len(folder.results()) == 10
+    sharded(folder, limit=25, resume=True)
+    sharded(folder, limit=5, resume=True)
+    assert len(folder.results()) == 25
+    sharded(folder, resume=True)
+    assert [one["line"] for one in folder.results()] == list(range(1, 61))
+
+
+def test_another_dataset_and_other_settings_are_not_resumed(folder: Folder) -> None:
+    folder.dataset(rows(60))
+    with pytest.raises(Killed):
+        sharded(folder, stop_after=4)
+    folder.dataset([{**row, "response": "changed"} for row in rows(60)])
+    with pytest.raises(InvalidInput, match=r"another dataset: lines \d+ to \d+ of .* have changed"):
+        sharded(folder, resume=True)
+    folder.dataset(rows(2))
+    with pytest.raises(InvalidInput, match="another dataset"):
+        sharded(folder, resume=True)
+    folder.dataset(rows(60))
+    folder.plan({**PLAN, "evaluators": PLAN["evaluators"][:1]})
+    with pytest.raises(InvalidInput, match="scored with another plan"):
+        sharded(folder, resume=True)
+    folder.plan()
+    with pytest.raises(InvalidInput, match="--on ray"):
+        folder.score(resume=True)
+    assert sharded(folder, resume=True)[0].records == 60
+    folder.score()
+    with pytest.raises(InvalidInput, match="--on local"):
+        sharded(folder, resume=True)
+
+
+def test_results_that_lost_a_part_are_not_resumed(folder: Folder) -> None:
+    folder.dataset(rows(30))
+    sharded(folder)
+    folder.output.write_bytes(folder.output.read_bytes()[:100])
+    with pytest.raises(InvalidInput, match="shorter than what was written"):
+        sharded(folder, resume=True)
+    (folder_of(folder.output) / "manifest.json").write_bytes(b"{")
+    with pytest.raises(InvalidInput, match=r"results.jsonl.shards cannot be read"):
+        sharded(folder, resume=True)
+
+
+def test_the_first_bad_record_is_told_and_mended(folder: Folder) -> None:
+    lines = [json.dumps(row) for row in rows(60)]
+    broken = [*lines]
+    broken[20], broken[45] = "{", "[]"
+    folder.dataset("\n".join(broken))
+    for seed in range(3):
+        with pytest.raises(BadRecord, match=r"records.jsonl:21: "):
+            sharded(folder, seed=seed)
+    broken[20] = lines[20]
+    folder.dataset("\n".join(broken))
+    with pytest.raises(BadRecord, match=r"records.jsonl:46: "):
+        sharded(folder, resume=True)
+    both_ways(folder, skip_bad=True)
+
+
+def test_errors_are_retried_and_counted_anew(folder: Folder) -> None:
+    plugin = "from evalstudio import define_evaluator\nfrom pathlib import Path\n\n"
+    plugin += "@define_evaluator('moody', kind='assertion')\ndef moody(ctx):\n"
+    plugin += "    if Path(__file__).with_name('broken').exists() and '7' in ctx.response:\n"
+    plugin += "        raise RuntimeError('not now')\n    return {'success': True}\n"
+    (folder.path / "moody.py").write_text(plugin)
+    folder.plan({"plugins": ["./moody.py"], "evaluators": [{"type": "moody"}]})
+    folder.dataset(rows(40))
+    (folder.path / "broken").touch()
+    assert sharded(folder)[0].outcomes["error"] == 4
+    (folder.path / "broken").unlink()
+    summary, _ = sharded(folder, resume=True, retry_errors=True)
+    assert (summary.outcomes["pass"], summary.retried) == (40, 4)
+    again, _ = sharded(folder, resume=True)
+    assert (again.outcomes["pass"], again.records, len(folder.results())) == (40, 40, 40)
+
+
+def test_shards_are_few_and_each_is_done_soon() -> None:
+    size = cutting.shard_bytes
+    assert size(6 << 30, 2, asks_models=False) == 1 << 24
+    assert size(1000, 2, asks_models=False) == 1 << 18
+    assert size(6 << 30, 2, asks_models=True) == (6 << 30) // 5000
+    assert size(1 << 20, 4, asks_models=True) == 1 << 14
