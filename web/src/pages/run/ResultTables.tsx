@@ -74,7 +74,7 @@ function ResultTable({
       <Title order={2} size="h4" mb={4}>
         {title}
       </Title>
-      <Table.ScrollContainer minWidth={380} type="native">
+      <Table.ScrollContainer minWidth={340} type="native">
         <Table verticalSpacing={4} horizontalSpacing={6} aria-label={title}>
           <Table.Thead>
             <Table.Tr>
