@@ -12,7 +12,7 @@ from tests.support.plugin_files import write_project
 from typer.testing import CliRunner
 
 from evalstudio import create_registry
-from evalstudio.cli.app import app
+from evalstudio.cli.app import app_for
 from evalstudio.cli.evaluators import fields_of
 from evalstudio.version import __version__
 
@@ -56,7 +56,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app_for(None), arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
 

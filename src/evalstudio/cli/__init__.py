@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import traceback
@@ -15,9 +16,13 @@ import typer
 from .exit_codes import OUT_OF_REACH, STOPPED, WRONG_INPUT
 from .output import PlainFormatter, warn
 
+_COLLECT_EVERY = 50_000
+
 
 def main() -> None:
     """Run the command line: a mistake of the user is exit code 2, what stayed out of reach exit code 4."""
+    # What is imported stays: looking through it for garbage again and again takes a tenth of a short command.
+    gc.set_threshold(_COLLECT_EVERY)
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PlainFormatter())
     for stream in (sys.stdout, sys.stderr):
@@ -29,7 +34,7 @@ def main() -> None:
 
         reserve_stdout_for_json()
     try:
-        code: object = _command()(standalone_mode=False)
+        code: object = _command(sys.argv[1] if len(sys.argv) > 1 else None)(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except typer.Abort:
         warn("Aborted.")
@@ -48,11 +53,11 @@ def main() -> None:
 
 
 @cache
-def _command() -> Callable[..., object]:
-    """All commands with their options, read from the functions once per process."""
-    from .app import app
+def _command(word: str | None) -> Callable[..., object]:
+    """The command with its options, read from the functions once per process."""
+    from .app import app_for
 
-    return typer.main.get_command(app)
+    return typer.main.get_command(app_for(word))
 
 
 def _is_out_of_reach(error: Exception) -> bool:

@@ -2,64 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from . import (
-    baselines,
-    compare,
-    connectors,
-    db,
-    evals,
-    evaluators,
-    executions,
-    files,
-    monitors,
-    new_project,
-    personas,
-    report,
-    rescore,
-    review,
-    runs,
-    scenarios,
-    score,
-    serve,
-    status,
-    trusting,
+# Name, module and what in it, in the order of --help. A Typer is a group of commands, a function one.
+_COMMANDS = (
+    ("init", "new_project", "init"),
+    ("demo", "new_project", "demo"),
+    ("status", "status", "status"),
+    ("apply", "files", "apply"),
+    ("export", "files", "export"),
+    ("eval", "evals", "app"),
+    ("run", "runs", "app"),
+    ("execution", "executions", "app"),
+    ("compare", "compare", "compare"),
+    ("baseline", "baselines", "app"),
+    ("scenario", "scenarios", "app"),
+    ("persona", "personas", "app"),
+    ("connector", "connectors", "app"),
+    ("monitor", "monitors", "app"),
+    ("evaluators", "evaluators", "app"),
+    ("plugins", "evaluators", "plugins_app"),
+    ("score", "score", "score"),
+    ("review", "review", "review"),
+    ("rescore", "rescore", "rescore"),
+    ("report", "report", "report"),
+    ("serve", "serve", "serve"),
+    ("worker", "serve", "worker"),
+    ("trust", "trusting", "trust"),
+    ("db", "db", "app"),
+    ("schema", "files", "schema"),
 )
 
-app = typer.Typer(
-    name="evalstudio",
-    help="Is the agent good enough, and did the last change make it better or worse?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-app.command("init")(new_project.init)
-app.command("demo")(new_project.demo)
-app.command("status")(status.status)
-app.command("apply")(files.apply)
-app.command("export")(files.export)
-app.add_typer(evals.app, name="eval")
-app.add_typer(runs.app, name="run")
-app.add_typer(executions.app, name="execution")
-app.command("compare")(compare.compare)
-app.add_typer(baselines.app, name="baseline")
-app.add_typer(scenarios.app, name="scenario")
-app.add_typer(personas.app, name="persona")
-app.add_typer(connectors.app, name="connector")
-app.add_typer(monitors.app, name="monitor")
-app.add_typer(evaluators.app, name="evaluators")
-app.add_typer(evaluators.plugins_app, name="plugins")
-app.command("score")(score.score)
-app.command("review")(review.review)
-app.command("rescore")(rescore.rescore)
-app.command("report")(report.report)
-app.command("serve")(serve.serve)
-app.command("worker")(serve.worker)
-app.command("trust")(trusting.trust)
-app.add_typer(db.app, name="db")
-app.command("schema")(files.schema)
+
+def app_for(word: str | None) -> typer.Typer:
+    """The command line with the one command that the first word names; with all where it names none.
+
+    Reading the options of all commands takes longer than most commands do.
+    """
+    return _app(word if any(word == name for name, _, _ in _COMMANDS) else None)
+
+
+@cache
+def _app(only: str | None) -> typer.Typer:
+    app = typer.Typer(
+        name="evalstudio",
+        help="Is the agent good enough, and did the last change make it better or worse?",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name, module, attribute in _COMMANDS:
+        if only in (None, name):
+            command: Any = getattr(import_module(f".{module}", __package__), attribute)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name)
+            else:
+                app.command(name)(command)
+    return app
 
 
 def _print_version(requested: bool) -> None:
@@ -70,8 +73,7 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _options(  # pyright: ignore[reportUnusedFunction] - typer calls it
+def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
