@@ -286,3 +286,9 @@ def test_a_worsened_agent_is_flagged(subjects: int, repetitions: int, earlier: i
     ]
     flagged = sum(result.decision == "regressed" for result in results)
     assert flagged >= 0.95 * len(results)
+
+
+def test_subjects_that_fell_by_chance_are_said_to_be_no_regression() -> None:
+    result = compared(("a", "p", "f"), ("b", "f", "p"), ("c", "p", "p"), ("d", "p", "p"))
+    assert (result.decision, result.counts["regressed"]) == ("none", 1)
+    assert any("no more than chance explains, so it is no regression" in note for note in result.notes)
