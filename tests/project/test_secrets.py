@@ -8,6 +8,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,20 @@ class TestWhatIsASecret:
 
 
 class TestSealing:
+    def test_the_same_secret_is_sealed_as_the_same_text(self, tmp_path: Path) -> None:
+        one, other = (SecretBox(tmp_path / "secret.key") for _ in range(2))
+        for text in ("s", "", "=", "\x00", "ü" * 10_000):
+            assert one.seal_text(text) == other.seal_text(text)
+            assert one.open_text(other.seal_text(text)) == text
+        assert one.seal_text("a") != one.seal_text("b")
+
+    def test_what_earlier_versions_sealed_still_opens(self, tmp_path: Path) -> None:
+        key = Fernet.generate_key()
+        (tmp_path / "secret.key").write_bytes(key)
+        (tmp_path / "secret.key").chmod(0o600)
+        sealed = "sealed:v1:" + Fernet(key).encrypt(b"before").decode()
+        assert SecretBox(tmp_path / "secret.key").open_text(sealed) == "before"
+
     @given(body=BODIES)
     def test_what_is_sealed_opens_to_what_it_was(self, box: SecretBox, body: dict[str, Any]) -> None:
         if any(value == MASK for _, value in secrets_in(body)):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -29,10 +30,15 @@ from .entities import name_key
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 MASK = "********"
 KEY_VARIABLE = "EVALSTUDIO_SECRET_KEY"
 _SEALED = "sealed:v1:"
+# Sealed so that the same text is always the same; without it, with Fernet, as earlier versions did.
+_SAME = "siv."
+# An empty text cannot be sealed so; this stands before every one.
+_FIRST = b"="
 _OWN_VARIABLE = re.compile(rf"\$\{{\s*(?!{PUBLIC_VARIABLES})EVALSTUDIO_", re.IGNORECASE)
 _SCHEMES = ("bearer ", "basic ")
 # Where a definition has settings of a type, or of whom to call.
@@ -263,29 +269,48 @@ class SecretBox:
     def seal_text(self, text: str) -> str:
         if text.startswith(_SEALED):
             return text
-        return _SEALED + self._fernet.encrypt(text.encode()).decode()
+        sealed = self._siv.encrypt(_FIRST + text.encode(), None)
+        return _SEALED + _SAME + urlsafe_b64encode(sealed).decode()
 
     def open_text(self, text: str) -> str:
         if not text.startswith(_SEALED):
             return text
+        from cryptography.exceptions import InvalidTag
         from cryptography.fernet import InvalidToken
 
+        sealed = text.removeprefix(_SEALED)
         try:
-            return self._fernet.decrypt(text.removeprefix(_SEALED)).decode()
-        except InvalidToken:
+            if sealed.startswith(_SAME):
+                opened = self._siv.decrypt(urlsafe_b64decode(sealed.removeprefix(_SAME)), None)
+                return opened.removeprefix(_FIRST).decode()
+            return self._fernet.decrypt(sealed).decode()
+        except (InvalidToken, InvalidTag, ValueError):
             raise InvalidInput(
                 f"a secret was sealed with another key than {self._key_file}. "
                 f"Bring that key back (or set {KEY_VARIABLE}), or enter the secret anew."
             ) from None
 
     @cached_property
+    def _siv(self) -> AESSIV:
+        """Seals a text always as the same one: a snapshot in which nothing changed has the same hash."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+        _ = self._fernet
+        return AESSIV(sha256(b"evalstudio siv " + self._key).digest())
+
+    @cached_property
+    def _key(self) -> bytes:
+        variable = os.environ.get(KEY_VARIABLE, "").strip()
+        return variable.encode() if variable else _key_in(self._key_file)
+
+    @cached_property
     def _fernet(self) -> Fernet:
+        """Checks the key, and opens what earlier versions sealed."""
         from cryptography.fernet import Fernet
 
         variable = os.environ.get(KEY_VARIABLE, "").strip()
-        key = variable.encode() if variable else _key_in(self._key_file)
         try:
-            return Fernet(key)
+            return Fernet(self._key)
         except ValueError:
             where = KEY_VARIABLE if variable else str(self._key_file)
             message = f"{where} holds no usable key: 32 bytes in URL-safe base64 are needed"
