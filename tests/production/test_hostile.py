@@ -14,6 +14,8 @@ from tests.support.api_server import Api, serving
 from tests.support.intake import JSON, PROTOBUF, as_protobuf, chat_span, intake_project, request_of, tool_span
 
 _FAR = 2**63 - 1
+_NULLS: dict[str, Any] = {"x\0y": "z\0"}
+_NUMBERED: dict[str, Any] = {f"llm.input_messages.{'9' * 5000}.message.role": "user"}
 
 
 def deep(levels: int, innermost: Any = "x") -> Any:
@@ -38,7 +40,7 @@ def with_messages(span: dict[str, Any], text: str) -> dict[str, Any]:
 # What is sent under each name of a conversation, all of it acknowledged.
 SENT: dict[str, list[dict[str, Any]]] = {
     "null": [
-        chat_span(1, 1, conversation="nu\0ll", said=[("user", "a\0b")], answer="c\0d", **{"x\0y": "z\0"}),
+        chat_span(1, 1, conversation="nu\0ll", said=[("user", "a\0b")], answer="c\0d", **_NULLS),
         tool_span(1, 2, "call\0-1", conversation="nu\0ll"),
     ],
     "long": [chat_span(2, 1, conversation="long" + "ü" * 500_000)],
@@ -57,9 +59,7 @@ SENT: dict[str, list[dict[str, Any]]] = {
             json.dumps([{"role": "user", "content": "x", "more": deep(800)}]),
         )
     ],
-    "numbered": [
-        chat_span(9, 1, conversation="numbered", **{f"llm.input_messages.{'9' * 5000}.message.role": "user"})
-    ],
+    "numbered": [chat_span(9, 1, conversation="numbered", **_NUMBERED)],
     "circle": [
         chat_span(10, one, conversation="circle") | {"parentSpanId": f"{3 - one:016x}"} for one in (1, 2)
     ],

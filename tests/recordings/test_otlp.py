@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.intake import any_value, chat_span, request_of
 
+from evalstudio.recordings.otlp import assemble
 from evalstudio.recordings.reading import Unreadable, read_conversations
 from evalstudio.recordings.span_groups import conversations_of
 from evalstudio.recordings.spans import BadPayload, read_json
@@ -191,3 +192,12 @@ def test_a_file_of_requests_is_read_as_conversations(tmp_path: Path) -> None:
     assert isinstance(bad, Unreadable)
     assert bad.line == 3
     assert shown(one) == [["One", "assistant: 1"], ["Two", "assistant: 2"]]
+
+
+def test_calls_that_could_be_compared_without_end_are_an_error() -> None:
+    """Thousands of calls in one trace that begin alike: within seconds, and never taken for the whole."""
+    said = [[("user", "Hello"), ("assistant", f"a{one}"), ("user", f"q{one}")] for one in range(1_000)]
+    spans = [chat_span(1, one + 1, said=history, answer=f"b{one}") for one, history in enumerate(said)]
+    request = request_of(*spans)
+    assembled = assemble(read_json(request, "traces"), identity="x")
+    assert "too many ways" in (assembled.conversation.error or "")

@@ -11,8 +11,8 @@ from ..base.json_text import json_text
 from ..messages import Message
 from .span_messages import Exchange, Key, ToolRun, key_of
 
-# Within a second or two. A conversation of the largest size whose calls all repeat its history takes a fifth.
-MOST_STEPS = 5_000_000
+# Within a second or two. A conversation of the largest size whose calls all repeat its history takes half.
+MOST_STEPS = 2_000_000
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class Threads:
 
     def _common(self, thread: Thread, keys: Sequence[Key]) -> int:
         size = common(thread.keys, keys)
-        return size if self._work.spend(size + 1) else 0
+        return size if self._work.spend(size + 4) else 0
 
 
 def continued(thread: Sequence[Key], keys: Sequence[Key], work: Work) -> int:
