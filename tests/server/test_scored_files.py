@@ -59,8 +59,9 @@ async def test_results_of_score_are_opened_and_compared(tmp_path: Path) -> None:
         assert compared["base"]["isResultsFile"]
         printed = compare_results(folder / "before.jsonl", folder / "after.jsonl")
         assert compared["measures"] == printed.model_dump(mode="json", by_alias=True)["measures"]
-        missing = await api("GET", "/api/compare?base=before.jsonl&candidate=../outside.jsonl")
-        assert missing.status in (404, 422), missing.text
+        for other in ("../outside.jsonl", "x" * 300):
+            missing = await api("GET", f"/api/compare?base=before.jsonl&candidate={other}")
+            assert missing.status in (404, 422), missing.text
         for path in ("../outside.jsonl", str(tmp_path / "outside.jsonl"), "missing.jsonl", "other.jsonl"):
             answer = await api("GET", f"/api/scoring/results?path={path}")
             assert answer.status in (400, 422), path
@@ -113,7 +114,14 @@ def test_datasets_and_plans_of_the_project_are_listed_and_read(shop: tuple[Clien
     keyed = client.scorings.plan("plans/keyed.yaml")
     assert (keyed.masked, keyed.problems) == (True, [])
     assert "sk-very-secret" not in keyed.model_dump_json()
-    for path in ("notes.yaml", "evalstudio.config.json", "../x.yaml", "data/secret.key", "answers.jsonl"):
+    for path in (
+        "notes.yaml",
+        "evalstudio.config.json",
+        "../x.yaml",
+        "data/secret.key",
+        "answers.jsonl",
+        f"{'x' * 300}.yaml",
+    ):
         assert _refused(client, "GET", f"/api/scoring/plan?path={path}").status == 422, path
 
 
@@ -188,6 +196,7 @@ def test_what_cannot_be_scored_is_refused_or_says_why(shop: tuple[Client, Path])
         ({"dataset": "../a.jsonl", "plan": "plans/plan.yaml"}, "dataset"),
         ({"dataset": "data/secret.key", "plan": "plans/plan.yaml"}, "dataset"),
         ({"dataset": "missing.jsonl", "plan": "plans/plan.yaml"}, "dataset"),
+        ({"dataset": f"{'x' * 300}.jsonl", "plan": "plans/plan.yaml"}, "dataset"),
         ({"upload": {**lines, "name": "a.parquet"}, "plan": "plans/plan.yaml"}, "upload.name"),
         ({"upload": {**lines, "text": " \n"}, "plan": "plans/plan.yaml"}, "upload.text"),
         ({"upload": lines, "plan": "/etc/passwd"}, "plan"),

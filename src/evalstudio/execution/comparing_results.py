@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +47,8 @@ def name_results_files(folder: Path, *names: str) -> bool:
 
 def _is_file(folder: Path, name: str) -> bool:
     try:
-        return inside(folder, name).is_file()
+        # A name that is too long for a file is none; Path.is_file would raise.
+        return os.path.isfile(inside(folder, name))
     except InvalidInput:
         return False
 

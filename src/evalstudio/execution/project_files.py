@@ -111,7 +111,7 @@ def plan_text(folder: Path, name: str) -> tuple[Path, str, bool]:
     """The path of a plan in the project folder, its text, and whether keys in it had to be masked."""
     path = inside(folder, name)
     plan = None
-    if path.suffix.lower() in PLANS and path.name not in CONFIG_NAMES and path.is_file():
+    if path.suffix.lower() in PLANS and path.name not in CONFIG_NAMES and os.path.isfile(path):
         plan = _plan_in(path)
     if plan is None:
         raise InvalidInput(
@@ -146,6 +146,6 @@ def source_path(folder: Path, name: str, suffixes: tuple[str, ...], field: str) 
     if path.suffix.lower() not in suffixes:
         hint = f"name a file that ends with {', '.join(suffixes)}"
         raise InvalidInput(Problem(f'"{name}" is of no kind that is read here', (field,), hint))
-    if path.is_relative_to(root / OWN_FOLDER) or not path.is_file():
+    if path.is_relative_to(root / OWN_FOLDER) or not os.path.isfile(path):
         raise InvalidInput(Problem(f'there is no file "{name}" in the project', (field,)))
     return path.relative_to(root)
