@@ -8,11 +8,12 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from . import comparing, conversations, executions, reports, scoring, server, startup, turns
+from . import comparing, conversations, executions, judges, reports, scoring, server, startup, turns
 from .measuring import BenchmarkLine
 
 BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
     "startup": startup.measure,
+    "judges": judges.measure,
     "turns": turns.measure,
     "scoring": scoring.measure,
     "conversations": conversations.measure,

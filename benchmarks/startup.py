@@ -29,7 +29,7 @@ app()
 
 # Seconds from the prompt, of commands on a small project.
 LONGEST = 0.5
-COMMANDS = (["status"], ["run", "list"])
+COMMANDS = (["status"], ["run", "list"], ["eval", "run"])
 
 
 def measure() -> list[BenchmarkLine]:
@@ -39,8 +39,10 @@ def measure() -> list[BenchmarkLine]:
 def _command(words: list[str]) -> BenchmarkLine:
     """How long a command takes, beside how much of that is imports (``-X importtime``)."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "evalstudio.config.json").write_text('{"name": "small"}')
-        command = [sys.executable, "-m", "evalstudio", *words]
+        evalstudio = [sys.executable, "-m", "evalstudio"]
+        for prepare in (["init", "."], ["eval", "run"]):
+            subprocess.run([*evalstudio, *prepare], cwd=folder, check=True, capture_output=True)
+        command = [*evalstudio, *words]
         seconds = statistics.median(_seconds(command, folder) for _ in range(ROUNDS * 2))
         timed = [sys.executable, "-X", "importtime", *command[1:]]
         trace = subprocess.run(timed, cwd=folder, check=True, capture_output=True, text=True).stderr

@@ -24,6 +24,7 @@ from aiohttp import (
     InvalidURL,
 )
 from pydantic import BaseModel
+from yarl import URL
 
 from ..base.addresses import is_local
 from ..base.json_text import json_text, whole_text
@@ -167,7 +168,7 @@ class OpenAIConnection:
         most = self._settings.max_response_bytes
         try:
             async with self._pool.client().post(
-                address(self._base_url, path),
+                _address(self._base_url, path),
                 data=payload(body),
                 headers=self._headers,
                 timeout=self._timeout,
@@ -200,12 +201,17 @@ class OpenAIConnection:
                 return not_in_time(target, self._settings.timeout_seconds)
             case ClientSSLError():
                 return not_reached(target, "its TLS certificate or handshake failed", again=False)
-            case InvalidURL() | ConnectorError():
+            case InvalidURL() | ConnectorError() | ValueError():
                 return not_reached(target, str(error), again=False)
             case ClientError() | OSError():
                 return not_reached(target, _reason(error))
             case _:
                 return not_asked(target, error)
+
+
+@lru_cache(maxsize=256)
+def _address(base_url: str, path: str) -> URL:
+    return URL(address(base_url, path))
 
 
 def takes_temperature(model: str) -> bool:
