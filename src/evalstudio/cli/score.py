@@ -11,9 +11,10 @@ import typer
 from ..base.signals import end_process_on_signals, interrupt_on_signals
 from ..base.text import percent
 from .exit_codes import STOPPED, code_of
-from .options import JsonOption, ReportOption, RequireOption
+from .options import JsonOption, OnOption, ReportOption, RequireOption
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
+from .where import ScoringPlace, dataset_address, is_on_ray, processes
 
 if TYPE_CHECKING:
     from ..project.requirements import Requirement
@@ -28,7 +29,12 @@ _MOST_SHOWN = 10
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-DatasetArgument = Annotated[Path, typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records.")]
+DatasetArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A .jsonl, .csv, .tsv or .parquet file of records; with --on ray also an address such as s3://…"
+    ),
+]
 PlanOption = Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write one result per line here.", show_default=False)
@@ -42,7 +48,10 @@ EvaluatorsOption = Annotated[
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run left off.")]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")]
-WorkersOption = Annotated[int, typer.Option(min=1, max=64, help="Processes to score with.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Processes to score with: 1; with --on ray as many as it has CPUs."),
+]
 FailUnderOption = Annotated[
     float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
 ]
@@ -67,7 +76,8 @@ def score(
     only: EvaluatorsOption = None,
     resume: ResumeOption = False,
     skip_bad: SkipBadOption = False,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    on: OnOption = None,
     fail_under: FailUnderOption = None,
     require: RequireOption = None,
     group_by: GroupByOption = None,
@@ -86,8 +96,11 @@ def score(
     targets = report_targets(report or (), as_json=as_json)
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
+    config_path = config or find_config(plan.resolve().parent)
+    cluster = is_on_ray(on, config_path)
     job = ScoringJob(
-        dataset=dataset,
+        dataset=Path(dataset),
+        address=dataset_address(dataset, cluster),
         plan_path=plan,
         output=output,
         only=only or [],
@@ -96,18 +109,18 @@ def score(
         seed=seed,
         skip_bad=skip_bad,
         resume=resume,
-        workers=workers,
-        config_path=config or find_config(plan.resolve().parent),
+        workers=processes(workers, cluster),
+        config_path=config_path,
         group_by=group_by,
         retry_errors=retry_errors,
     )
-    summary, used = _scored(job, quiet=as_json)
+    summary, used = _scored(job, ScoringPlace(cluster, workers), quiet=as_json)
     standing = _conclude(job, summary, used, requirements, fail_under, [*targets, *in_github()], as_json)
     if code := code_of(standing):
         raise typer.Exit(code)
 
 
-def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _scored(job: ScoringJob, place: ScoringPlace, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
     from asyncio import CancelledError
 
@@ -119,7 +132,7 @@ def _scored(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPla
         raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
-            return _run(job, quiet=quiet)
+            return _run(job, place, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
@@ -150,7 +163,7 @@ def _conclude(
 
     if summary.bad == summary.read:
         _print(summary, plan, [], as_json=as_json)
-        raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
+        raise fail(f"{job.dataset_name}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
     _print(summary, plan, results, as_json=as_json)
     standing = _standing(summary, plan, fail_under, results)
@@ -222,10 +235,8 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _run(job: ScoringJob, place: ScoringPlace, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from ..scoring.job import score_dataset
 
     console = open_console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
@@ -237,7 +248,7 @@ def _run(job: ScoringJob, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
-        return score_dataset(job, show)
+        return place.score(job, show)
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:

@@ -1,0 +1,183 @@
+"""Work on a Ray cluster: one of two CPUs for all tests of this file, started as ``--on ray`` starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.command_line import COMMAND
+from tests.support.model_server import Recorded, threaded_server
+from tests.support.scoring_files import Folder, Said, command, rows
+
+from evalstudio.cluster.connection import Cluster, open_cluster
+from evalstudio.project.config import ExecutionSettings
+
+# Ends the worker or the driver once, with kill -9, in the middle of the work.
+FATE = """
+import os, signal, time
+from pathlib import Path
+from evalstudio import define_evaluator
+
+PLACE = Path(Path(__file__).with_name("place.txt").read_text())
+
+
+@define_evaluator("fate", kind="assertion")
+def fate(ctx):
+    if ctx.response == "answer 2000":
+        if (PLACE / "kill-worker").exists():
+            (PLACE / "kill-worker").unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if (PLACE / "kill-driver").exists():
+            while not list((PLACE / "results.jsonl.shards").glob("0*.json")):
+                time.sleep(0.05)
+            driver = int((PLACE / "kill-driver").read_text())
+            (PLACE / "kill-driver").unlink()
+            os.kill(driver, signal.SIGKILL)
+            time.sleep(600)
+    return {"success": len(ctx.response) > 8}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with open_cluster(ExecutionSettings(type="ray"), cpus=2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path)
+    folder.plan()
+    return folder
+
+
+@pytest.fixture
+def project(folder: Folder) -> Folder:
+    """Four thousand records, in nine shards, with a plugin that kills."""
+    config = {"plugins": ["./fate.py"], "execution": {"type": "ray"}}
+    (folder.path / "evalstudio.config.json").write_text(json.dumps(config))
+    (folder.path / "fate.py").write_text(FATE)
+    (folder.path / "place.txt").write_text(str(folder.path))
+    folder.plan({"evaluators": [{"type": "fate"}]})
+    folder.dataset({**row, "context": {"long": "text " * 110}} for row in rows(4000))
+    return folder
+
+
+def score(capsys: pytest.CaptureFixture[str], folder: Folder, *arguments: str | Path) -> Said:
+    data, plan = folder.path / "records.jsonl", folder.path / "plan.json"
+    return command(capsys, "score", data, "--plan", plan, "-o", folder.output, "--json", *arguments)
+
+
+def without_times(folder: Folder) -> list[dict[str, Any]]:
+    return [{key: item for key, item in one.items() if key != "timestamp"} for one in folder.results()]
+
+
+def test_a_dataset_comes_to_the_same_here_and_on_ray(
+    cluster: Cluster, folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.dataset([*rows(30), {"id": "bad"}, *rows(30)])
+    here = score(capsys, folder, "--skip-bad", "--fail-under", "0.99")
+    results = without_times(folder)
+    there = score(capsys, folder, "--skip-bad", "--fail-under", "0.99", "--on", "ray")
+    assert (
+        (there.code, json.loads(there.out)) == (here.code, json.loads(here.out)) == (1, json.loads(here.out))
+    )
+    assert without_times(folder) == results
+    refused = score(capsys, folder, "--on", "ray")
+    assert refused.code == 2
+    assert 'records.jsonl:31: has no "response" field to score. Mend it' in refused.err
+
+
+def test_killed_workers_and_drivers_cost_no_record(
+    cluster: Cluster, project: Folder, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    (project.path / "kill-worker").touch()
+    done = score(capsys, project)
+    assert not (project.path / "kill-worker").exists()
+    assert "A worker of the cluster died" in caplog.text
+    check_once_each(project, json.loads(done.out))
+    arguments = ["score", "records.jsonl", "--plan", "plan.json", "-o", "results.jsonl"]
+    address = cluster.ray.get_runtime_context().gcs_address
+    # The driver is its own process, and sends the project to the cluster, which has none of its files.
+    with subprocess.Popen(
+        [COMMAND, *arguments], cwd=project.path, env={**os.environ, "RAY_ADDRESS": address}
+    ) as driver:
+        (project.path / "kill-driver.part").write_text(str(driver.pid))
+        (project.path / "kill-driver.part").rename(project.path / "kill-driver")
+        assert driver.wait() == -signal.SIGKILL
+    assert len(project.results()) < 4000
+    done = score(capsys, project, "--resume")
+    assert done.code == 0
+    check_once_each(project, json.loads(done.out))
+    assert json.loads(done.out)["resumed"] > 0
+
+
+def check_once_each(folder: Folder, summary: dict[str, Any]) -> None:
+    assert [one["recordId"] for one in folder.results()] == [f"r{n}" for n in range(4000)]
+    assert (summary["records"], summary["outcomes"]["pass"], summary["duplicateIds"]) == (4000, 3990, 0)
+
+
+def test_calls_per_minute_are_kept_over_all_workers(
+    cluster: Cluster, folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments: list[float] = []
+
+    def reply(_: Recorded) -> dict[str, Any]:
+        moments.append(time.monotonic())
+        return {"reasoning": "fine", "score": 5}
+
+    with threaded_server(reply) as server:
+        models = {"provider": "local", "apiKey": "${JUDGE_KEY}", "baseUrl": server.url}
+        limits = {"requestsPerMinute": 300, "timeoutSeconds": 120, "totalTimeoutSeconds": 600}
+        plan = {"llmSettings": {**models, **limits, "models": {"evaluation": "judge"}}}
+        plan |= {
+            "criteria": [{"name": "tone", "scale": "likert5"}],
+            "evaluators": [{"type": "criteria-judge"}],
+        }
+        folder.plan(plan)
+        # Set after the cluster was started: workers get what the plan refers to.
+        monkeypatch.setenv("JUDGE_KEY", "k-123456")
+        folder.dataset({**row, "context": {"long": "text " * 1600}} for row in rows(16))
+        done = score(capsys, folder, "--on", "ray")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["records"] == len(moments) == 16
+    # Two workers that each kept the limit for themselves would take half of it.
+    assert max(moments) - min(moments) > 15 * 0.2 * 0.8
+
+
+def test_what_is_missing_or_out_of_reach_is_told(
+    folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.dataset(rows(3))
+    said = score(capsys, folder, "--on", "mars")
+    assert (said.code, '--on is "local" or "ray", not "mars"' in said.err) == (2, True)
+    said = command(capsys, "score", "s3://bucket/records.jsonl", "--plan", folder.path / "plan.json")
+    assert (said.code, "is an address, which is read with --on ray" in said.err) == (2, True)
+    for address, words, code in (
+        ("127.0.0.1:1", "the Ray cluster at 127.0.0.1:1 cannot be reached: Connection refused", 4),
+        ("somewhere", "HOST:PORT", 2),
+    ):
+        monkeypatch.setattr("ray.is_initialized", lambda: False)
+        monkeypatch.setattr("ray.shutdown", lambda: None)
+        config = {"execution": {"type": "ray", "address": address}}
+        (folder.path / "evalstudio.config.json").write_text(json.dumps(config))
+        said = score(capsys, folder)
+        assert (said.code, words in said.err) == (code, True), said
+    monkeypatch.setitem(sys.modules, "ray", None)
+    said = score(capsys, folder, "--on", "ray")
+    assert (said.code, 'pip install "evalstudio[ray]"' in said.err) == (2, True)
+    assert "address is for ray" in score(capsys, wrong_config(folder)).err
+
+
+def wrong_config(folder: Folder) -> Folder:
+    config = {"execution": {"address": "127.0.0.1:1"}}
+    (folder.path / "evalstudio.config.json").write_text(json.dumps(config))
+    return folder
