@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 from tests.support.command_line import COMMAND
 from tests.support.model_server import Recorded, threaded_server
+from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.scoring_files import Folder, Said, command, rows
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster.connection import Cluster, open_cluster
+from evalstudio.cluster.sending import sent_config
 from evalstudio.project.config import ExecutionSettings
 
 # Ends the worker or the driver once, with kill -9, in the middle of the work.
@@ -31,10 +34,10 @@ PLACE = Path(Path(__file__).with_name("place.txt").read_text())
 
 @define_evaluator("fate", kind="assertion")
 def fate(ctx):
-    if ctx.response == "answer 2000":
-        if (PLACE / "kill-worker").exists():
-            (PLACE / "kill-worker").unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
+    if ctx.response == "answer 1000" and (PLACE / "kill-worker").exists():
+        (PLACE / "kill-worker").unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if ctx.response == "answer 2500":
         if (PLACE / "kill-driver").exists():
             while not list((PLACE / "results.jsonl.shards").glob("0*.json")):
                 time.sleep(0.05)
@@ -86,24 +89,17 @@ def test_a_dataset_comes_to_the_same_here_and_on_ray(
     folder.dataset([*rows(30), {"id": "bad"}, *rows(30)])
     here = score(capsys, folder, "--skip-bad", "--fail-under", "0.99")
     results = without_times(folder)
-    there = score(capsys, folder, "--skip-bad", "--fail-under", "0.99", "--on", "ray")
+    there = score(capsys, folder, "--skip-bad", "--fail-under", "0.99", "--on", "ray", "--workers", "1")
     assert (
         (there.code, json.loads(there.out)) == (here.code, json.loads(here.out)) == (1, json.loads(here.out))
     )
     assert without_times(folder) == results
-    refused = score(capsys, folder, "--on", "ray")
-    assert refused.code == 2
-    assert 'records.jsonl:31: has no "response" field to score. Mend it' in refused.err
 
 
 def test_killed_workers_and_drivers_cost_no_record(
-    cluster: Cluster, project: Folder, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    cluster: Cluster, project: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project.path / "kill-worker").touch()
-    done = score(capsys, project)
-    assert not (project.path / "kill-worker").exists()
-    assert "A worker of the cluster died" in caplog.text
-    check_once_each(project, json.loads(done.out))
     arguments = ["score", "records.jsonl", "--plan", "plan.json", "-o", "results.jsonl"]
     address = cluster.ray.get_runtime_context().gcs_address
     # The driver is its own process, and sends the project to the cluster, which has none of its files.
@@ -113,8 +109,9 @@ def test_killed_workers_and_drivers_cost_no_record(
         (project.path / "kill-driver.part").write_text(str(driver.pid))
         (project.path / "kill-driver.part").rename(project.path / "kill-driver")
         assert driver.wait() == -signal.SIGKILL
+    assert not (project.path / "kill-worker").exists()
     assert len(project.results()) < 4000
-    done = score(capsys, project, "--resume")
+    done = score(capsys, project, "--resume", "--workers", "1")
     assert done.code == 0
     check_once_each(project, json.loads(done.out))
     assert json.loads(done.out)["resumed"] > 0
@@ -151,6 +148,68 @@ def test_calls_per_minute_are_kept_over_all_workers(
     assert json.loads(done.out)["records"] == len(moments) == 16
     # Two workers that each kept the limit for themselves would take half of it.
     assert max(moments) - min(moments) > 15 * 0.2 * 0.8
+
+
+def test_live_runs_and_reviews_survive_a_killed_worker(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = AGENT.replace('    if "break" in text:', KILL_ONCE + '    if "break" in text:')
+    scenarios = [scripted("a", "hello", "wait=0.05"), scripted("b", "fall over", "go on")]
+    config = make_project(tmp_path, scenarios, repetitions=3, agent=agent, execution={"type": "ray"})
+    apply_project(config)
+    monkeypatch.chdir(tmp_path)
+    done = command(capsys, "eval", "run", "all", "--json")
+    assert done.code == 0, done.err
+    runs = json.loads(done.out)["runs"]
+    assert (len(runs), {run["result"]["outcome"] for run in runs}) == (6, {"pass"})
+    assert (tmp_path / "fallen").exists()
+    # What was recorded is judged there too, and by the same scenarios.
+    chats = [
+        {
+            "id": f"c{n}",
+            "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": text}],
+        }
+        for n, text in enumerate(["echo: x", "no", "echo: y"])
+    ]
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, chats)))
+    review = ("review", "chats.jsonl", "--scenario", "a", "--json")
+    there, here = (command(capsys, *review, "--on", on) for on in ("ray", "local"))
+    assert there.code == here.code == 1, there.err
+    assert outcomes(there) == outcomes(here) == ["fail", "pass", "pass"]
+
+
+KILL_ONCE = """
+    if "fall over" in text and not os.path.exists(os.path.join(os.path.dirname(__file__), "fallen")):
+        open(os.path.join(os.path.dirname(__file__), "fallen"), "w").close()
+        os.kill(os.getpid(), 9)
+"""
+
+
+def outcomes(done: Said) -> list[str]:
+    return sorted(run["result"]["outcome"] for run in json.loads(done.out)["runs"])
+
+
+def test_what_a_project_must_have_for_a_cluster_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_project(tmp_path, [scripted("a", "hello")])
+    apply_project(config)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="SQLite is a file of one machine"):
+        sent_config(config, Cluster(None, is_local=False))
+    run = ("eval", "run", "all", "--on", "ray")
+    for arguments, words in (
+        ((*run, "--record", "tape.jsonl"), "--record and --replay are for one process"),
+        ((*run, "--server", "http://127.0.0.1:1"), "--on is for a local project"),
+    ):
+        said = command(capsys, *arguments)
+        assert (said.code, words in said.err) == (2, True), said
+    config.unlink()
+    definitions = json.loads((tmp_path / "evals.json").read_text())
+    definitions["connectors"] = [{"name": "agent", "type": "http", "baseUrl": "http://127.0.0.1:1"}]
+    (tmp_path / "evals.json").write_text(json.dumps(definitions))
+    said = command(capsys, *run, "--file", "evals.json")
+    assert (said.code, "--on ray needs a project" in said.err) == (2, True), said
 
 
 def test_what_is_missing_or_out_of_reach_is_told(

@@ -28,6 +28,7 @@ from .options import (
     MaxTimeOption,
     MaxTokensOption,
     OnlyOption,
+    OnOption,
     RecordOption,
     RepeatOption,
     ReplayOption,
@@ -51,10 +52,12 @@ from .run_files import (
     opened,
     run_each,
 )
+from .where import project_cluster
 
 if TYPE_CHECKING:
     from ..execution.processor import Follow
     from ..execution.workspace import ModelOptions
+    from ..project.config import ExecutionSettings
     from ..project.entities import Execution
     from ..reporting.reports.executions import ExecutionSource
     from ..reporting.requirements import ExecutionConclusion
@@ -75,6 +78,7 @@ def eval_run(
     connector: ConnectorsOption = None,
     last_failed: LastFailedOption = False,
     concurrency: ConcurrencyOption = None,
+    on: OnOption = None,
     agent_errors: AgentErrorsOption = "error",
     label: LabelsOption = None,
     require: RequireOption = None,
@@ -114,7 +118,7 @@ def eval_run(
         requirements=tuple(read_requirements(require or ())),
         budget=read_budget(max_cost, max_tokens, max_time),
     )
-    _check_together(models, part, until, server, concurrency)
+    _check_together(models, part, until, server, concurrency, on)
     selection = Selection(
         tuple(name or ()), every, tuple(tag or ()), files, tuple(touched) if touched else None
     )
@@ -122,13 +126,20 @@ def eval_run(
         from .watch import watch_files
 
         raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
-    running = EvalRunning(part, selection, until is not None, fails, concurrency, as_json, targets)
-    if code := run_async(running.run(config, server, models)):
+    running = EvalRunning(
+        part, selection, until is not None, fails, concurrency, as_json, targets, on, models
+    )
+    if code := run_async(running.run(config, server)):
         raise typer.Exit(code)
 
 
 def _check_together(
-    models: ModelOptions, part: Part, until: str | None, server: str | None, concurrency: int | None
+    models: ModelOptions,
+    part: Part,
+    until: str | None,
+    server: str | None,
+    concurrency: int | None,
+    on: str | None,
 ) -> None:
     """Refuse options that do not go together."""
     from ..base.problems import InvalidInput
@@ -141,6 +152,8 @@ def _check_together(
         raise InvalidInput("--until decided is for a local project, and not for --last-failed")
     if server is not None and (models.record or models.replay or models.cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
+    if server is not None and on is not None:
+        raise InvalidInput("--on is for a local project; a server's work is done by it and its workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +167,16 @@ class EvalRunning:
     concurrency: int | None
     as_json: bool
     targets: Sequence[ReportTarget]
+    on: str | None
+    models: ModelOptions
 
-    async def run(self, config: Path | None, server: str | None, models: ModelOptions) -> int:
+    async def run(self, config: Path | None, server: str | None) -> int:
         from ..base.outages import riding_out
         from ..base.problems import InvalidInput
 
         stop, files = asyncio.Event(), self.selection.files
         with stop_on_signals(stop.set):
-            async with opened(files, config, server, models) as (project, documents):
+            async with opened(files, config, server, self.models) as (project, documents):
                 # A database or a server that is away for a while does not end a long command.
                 with riding_out():
                     chosen = await chosen_evals(project, self.selection, documents, self.part.only)
@@ -186,7 +201,16 @@ class EvalRunning:
 
     async def _done(self, project: Project, stop: asyncio.Event, part: Part) -> Execution | None:
         """The execution when it is over, or nothing if it was stopped before it began."""
-        work = partial(follow, project, stop=stop, concurrency=self.concurrency, quiet=self.as_json)
+        cluster = project_cluster(project, self.on) if isinstance(project, LocalProject) else None
+        work = partial(
+            follow,
+            project,
+            stop=stop,
+            concurrency=self.concurrency,
+            quiet=self.as_json,
+            cluster=cluster,
+            models=self.models,
+        )
         if self.until_decided and isinstance(project, LocalProject):
             from ..execution.until_decided import run_until_decided
 
@@ -277,9 +301,16 @@ _LOOK_SECONDS = 0.3
 
 
 async def follow(
-    project: Project, execution: Execution, stop: asyncio.Event, concurrency: int | None, *, quiet: bool
+    project: Project,
+    execution: Execution,
+    stop: asyncio.Event,
+    concurrency: int | None,
+    *,
+    quiet: bool,
+    cluster: ExecutionSettings | None = None,
+    models: ModelOptions | None = None,
 ) -> Execution:
-    """Work on it here, or watch the server do so, until it is over or somebody wants to stop."""
+    """Work on it here or on a cluster, or watch the server do so, until it is over or is to stop."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ..execution.processor import work_off
@@ -297,6 +328,19 @@ async def follow(
             words += " (stopping)" if stop.is_set() else ""
             bar.update(task, completed=counts.finished, description=words)
 
+        if isinstance(project, LocalProject) and cluster is not None:
+            from ..cluster.fleet import work_off_on_ray
+
+            return await work_off_on_ray(
+                project.workspace,
+                project.config_path,
+                cluster,
+                execution,
+                stop=stop,
+                concurrency=concurrency,
+                options=models,
+                follow=show,
+            )
         if isinstance(project, LocalProject):
             return await work_off(
                 project.workspace, execution, stop=stop, concurrency=concurrency, follow=show

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +13,13 @@ import typer
 
 from ..base.signals import stop_on_signals
 from .exit_codes import STOPPED, UNDECIDED
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption
+from .options import ConcurrencyOption, ConfigOption, JsonOption, OnOption, ReportOption, RequireOption
 from .output import fail, open_console, say, warn
 from .project import LocalProject, local_project_at, run_async
+from .where import project_cluster
 
 if TYPE_CHECKING:
-    from ..execution.reviews import Review, ReviewRequest
+    from ..execution.reviews import JudgeConversation, Review, ReviewRequest
     from ..project.entities import Execution
     from ..recordings.reading import Read
 
@@ -80,6 +82,7 @@ def review(
         bool, typer.Option("--skip-bad", help="What cannot be read does not change the exit code.")
     ] = False,
     concurrency: ConcurrencyOption = None,
+    on: OnOption = None,
     label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
     require: RequireOption = None,
     report: ReportOption = None,
@@ -114,9 +117,10 @@ def review(
                         request, labels=labels, requirements=[*request.requirements, *requirements]
                     )
                     execution = await _execution(project, request, resume)
-                    done = await _follow(
-                        project, request, execution, conversations, stop, concurrency, quiet=as_json
-                    )
+                    async with _judges(project, request, concurrency, on) as judges:
+                        done = await _follow(
+                            project, request, execution, conversations, stop, judges, quiet=as_json
+                        )
                     if not done.execution.counts.total:
                         return await _nothing(project, done)
                     code = await conclude_and_print(project, done.execution, as_json=as_json, reports=targets)
@@ -141,13 +145,36 @@ async def _execution(project: LocalProject, request: ReviewRequest, resume: str 
     return await begin_review(project.workspace, request)
 
 
+@dataclass(frozen=True, slots=True)
+class _Judges:
+    """Who judges conversations, this process where nobody is named, and how many at once."""
+
+    judge: JudgeConversation | None
+    most: int | None
+
+
+@asynccontextmanager
+async def _judges(
+    project: LocalProject, request: ReviewRequest, concurrency: int | None, on: str | None
+) -> AsyncGenerator[_Judges]:
+    cluster = project_cluster(project, on)
+    if cluster is None:
+        yield _Judges(None, concurrency)
+        return
+    from ..cluster.reviewing import reviewers
+
+    each = concurrency or project.workspace.config.max_concurrency
+    async with reviewers(project.config_path, cluster, request, each) as (judge, most):
+        yield _Judges(judge, most)
+
+
 async def _follow(
     project: LocalProject,
     request: ReviewRequest,
     execution: Execution,
     conversations: Iterator[Read],
     stop: asyncio.Event,
-    concurrency: int | None,
+    judges: _Judges,
     *,
     quiet: bool,
 ) -> Review:
@@ -172,9 +199,10 @@ async def _follow(
             request,
             execution,
             conversations,
-            concurrency=concurrency,
+            concurrency=judges.most,
             stop=stop,
             follow=show,
+            judge=judges.judge,
         )
 
 

@@ -14,7 +14,7 @@ from .exit_codes import STOPPED, code_of
 from .options import JsonOption, OnOption, ReportOption, RequireOption
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
-from .where import ScoringPlace, dataset_address, is_on_ray, processes
+from .where import ScoringPlace, cluster_of_config, dataset_address, processes
 
 if TYPE_CHECKING:
     from ..project.requirements import Requirement
@@ -97,7 +97,7 @@ def score(
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
     config_path = config or find_config(plan.resolve().parent)
-    cluster = is_on_ray(on, config_path)
+    cluster = cluster_of_config(on, config_path)
     job = ScoringJob(
         dataset=Path(dataset),
         address=dataset_address(dataset, cluster),

@@ -13,26 +13,36 @@ if TYPE_CHECKING:
     from ..scoring.job import Progress, ScoringJob
     from ..scoring.plan import ScoringPlan
     from ..scoring.summary import DatasetSummary
+    from .project import LocalProject
 
 _MOST_PROCESSES = 64
 
 
-def execution_settings(on: str | None, config: Path | None) -> ExecutionSettings:
-    """What ``--on`` says, else the config file; the address of a cluster is that of the config file."""
-    from ..project.config import ExecutionSettings, read_config
+def cluster_of(on: str | None, configured: ExecutionSettings) -> ExecutionSettings | None:
+    """The settings of the cluster, where ``--on``, or else the config file, asks for one."""
+    from ..project.config import ExecutionSettings
 
     if on not in (None, "local", "ray"):
         raise fail(f'--on is "local" or "ray", not "{on}"')
-    configured = ExecutionSettings() if config is None else read_config(config).execution
-    if on is None or on == configured.type:
-        return configured
-    return ExecutionSettings(type=on)
+    if (on or configured.type) == "local":
+        return None
+    return configured if configured.type == "ray" else ExecutionSettings(type="ray")
 
 
-def is_on_ray(on: str | None, config: Path | None) -> ExecutionSettings | None:
-    """The settings of the cluster, where there is to be one."""
-    settings = execution_settings(on, config)
-    return settings if settings.type == "ray" else None
+def cluster_of_config(on: str | None, config: Path | None) -> ExecutionSettings | None:
+    from ..project.config import ExecutionSettings, read_config
+
+    return cluster_of(on, ExecutionSettings() if config is None else read_config(config).execution)
+
+
+def project_cluster(project: LocalProject, on: str | None) -> ExecutionSettings | None:
+    """The cluster on which a project's work is done, if it is."""
+    cluster = cluster_of(on, project.workspace.config.execution)
+    if cluster is not None and not project.config_path.is_file():
+        raise fail('--on ray needs a project, which workers open too; make one with "evalstudio init"')
+    if cluster is not None and project.workspace.cassette is not None:
+        raise fail("--record and --replay are for one process; use --on local with them")
+    return cluster
 
 
 @dataclass(frozen=True, slots=True)

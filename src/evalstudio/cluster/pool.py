@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from time import monotonic
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..base.concurrency import set_within
+from ..base.outages import Unavailable
 from ..base.problems import InvalidInput
 
 log = logging.getLogger("evalstudio")
@@ -19,129 +20,173 @@ T = TypeVar("T")
 MOST_DEATHS = 3
 # One task is worked on, the next one waits at the worker already.
 _AT_ONCE = 2
-_LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 60.0
 
 
-class WorkersLost(Exception):
+class WorkersLost(Unavailable):
     """Workers keep dying of the same task, or do not start at all."""
 
 
 @dataclass(eq=False, slots=True)
 class _Member:
     handle: Any
+    answer: Any = None
     is_ready: bool = False
     tasks: int = 0
 
 
-@dataclass(slots=True)
 class ActorPool:
     """Workers that ``make`` makes. Each is ready once its ``ready`` method has answered."""
 
-    ray: Any
-    make: Callable[[], Any]
-    size: int
-    _members: list[_Member] = field(default_factory=list[_Member])
-    _starting: dict[Any, _Member] = field(default_factory=dict[Any, _Member])
-    _failed_starts: int = 0
-    _looked_at: float = 0.0
+    def __init__(self, ray: Any, make: Callable[[], Any], size: int, at_once: int = _AT_ONCE) -> None:
+        self._ray, self._make, self.size, self._at_once = ray, make, size, at_once
+        self._members: list[_Member] = []
+        self._starting: set[asyncio.Task[None]] = set()
+        self._failure: Exception | None = None
+        self._failed_starts = 0
+        self._changed = asyncio.Event()
 
-    def wait(self) -> Any:
+    async def first(self) -> Any:
         """What the first worker that starts says of itself."""
-        self._heal()
-        self._looked_at = monotonic()
-        while True:
-            self._heal()
-            done, _ = self.ray.wait([*self._starting], num_returns=1, timeout=_LOOK_SECONDS)
-            for reference in done:
-                if (answer := self._started(reference)) is not None:
-                    return answer
-            self._tell_waiting()
+        return (await self._free()).answer
 
-    def run(self, method: str, tasks: Iterable[T], *arguments: Any) -> Generator[tuple[T, Any]]:
-        """Each task with what became of it, in any order. What a worker raises is raised here."""
-        source, again = iter(tasks), deque[T]()
-        running: dict[Any, tuple[_Member, T]] = {}
-        deaths: Counter[int] = Counter()
-        is_over = False
-        while True:
-            self._heal()
-            while (member := self._idle()) is not None and not (is_over and not again):
-                task = again.popleft() if again else next(source, None)
-                if task is None:
-                    is_over = True
-                    continue
-                reference = getattr(member.handle, method).remote(task, *arguments)
-                member.tasks += 1
-                running[reference] = member, task
-            if is_over and not running and not again:
-                return
-            waited = [*running, *self._starting]
-            for reference in self.ray.wait(waited, num_returns=1, timeout=_LOOK_SECONDS)[0]:
-                if reference in self._starting:
-                    self._started(reference)
-                    continue
-                member, task = running.pop(reference)
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """What a worker returns; what it raises is raised here. Where workers die of it, it is given up."""
+        for left in reversed(range(MOST_DEATHS)):
+            member = await self._free()
+            member.tasks += 1
+            try:
+                return await getattr(member.handle, method).remote(*arguments)
+            except self._ray.exceptions.RayActorError as error:
+                self._lost(member)
+                if not left:
+                    raise WorkersLost(_first_line(error)) from None
+            except self._ray.exceptions.RayTaskError as error:
+                raise _cause(error) from None
+            finally:
                 member.tasks -= 1
-                try:
-                    result = self.ray.get(reference)
-                except self.ray.exceptions.RayActorError as error:
-                    self._lost(member)
-                    deaths[id(task)] += 1
-                    if deaths[id(task)] >= MOST_DEATHS:
-                        raise WorkersLost(_first_line(error)) from None
-                    again.append(task)
-                except self.ray.exceptions.RayTaskError as error:
-                    raise _cause(error) from None
-                else:
-                    del reference
-                    yield task, result
+                self._changed.set()
+        raise AssertionError
+
+    async def each(self, method: str, tasks: Iterable[T], *arguments: Any) -> AsyncGenerator[tuple[T, Any]]:
+        """Each task with what became of it, in any order."""
+        source, running = iter(tasks), dict[asyncio.Task[Any], T]()
+        try:
+            while True:
+                while len(running) < self.size * self._at_once:
+                    # What comes next may depend on what has come back.
+                    if (task := next(source, None)) is None:
+                        break
+                    running[asyncio.create_task(self.call(method, task, *arguments))] = task
+                if not running:
+                    return
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    yield running.pop(one), one.result()
+        finally:
+            for one in running:
+                one.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def tell_all(self, method: str) -> None:
+        """Ask all workers something without waiting for an answer."""
+        for member in self._members:
+            if member.is_ready:
+                getattr(member.handle, method).remote()
 
     def close(self) -> None:
+        for task in self._starting:
+            task.cancel()
         for member in self._members:
             with suppress(Exception):
-                self.ray.kill(member.handle)
+                self._ray.kill(member.handle)
         self._members.clear()
 
-    def _idle(self) -> _Member | None:
-        ready = [member for member in self._members if member.is_ready and member.tasks < _AT_ONCE]
-        return min(ready, key=lambda member: member.tasks, default=None)
+    async def _free(self) -> _Member:
+        """A worker that can take one more task, the one with the fewest."""
+        while True:
+            self._heal()
+            if self._failure is not None:
+                raise self._failure
+            ready = [one for one in self._members if one.is_ready and one.tasks < self._at_once]
+            if ready:
+                return min(ready, key=lambda one: one.tasks)
+            self._changed.clear()
+            if not await set_within(self._changed, _PATIENCE_SECONDS) and not self._is_any_ready():
+                log.warning("No worker has started yet: the cluster has no free CPU, or still starts nodes.")
+
+    def _is_any_ready(self) -> bool:
+        return any(one.is_ready for one in self._members)
 
     def _heal(self) -> None:
         while len(self._members) < self.size:
-            member = _Member(self.make())
+            member = _Member(self._make())
             self._members.append(member)
-            self._starting[member.handle.ready.remote()] = member
+            starting = asyncio.create_task(self._start(member))
+            self._starting.add(starting)
+            starting.add_done_callback(self._starting.discard)
+
+    async def _start(self, member: _Member) -> None:
+        try:
+            member.answer = await member.handle.ready.remote()
+            member.is_ready, self._failed_starts = True, 0
+        except self._ray.exceptions.RayActorError as error:
+            self._lost(member)
+            self._failed_starts += 1
+            if self._failed_starts >= MOST_DEATHS:
+                hint = "the same version of evalstudio must be installed on every node"
+                self._failure = WorkersLost(
+                    f"workers do not start on the cluster: {_first_line(error)}; {hint}"
+                )
+        except Exception as error:
+            self._failure = _cause(error)
+        self._changed.set()
 
     def _lost(self, member: _Member) -> None:
         if member in self._members:
             self._members.remove(member)
             log.warning("A worker of the cluster died; another one takes over what it worked on.")
 
-    def _started(self, reference: Any) -> Any:
-        member = self._starting.pop(reference)
+
+class DrivenPool:
+    """The same for code that is not async: its own loop runs while something is waited for."""
+
+    def __init__(self, make_pool: Callable[[], ActorPool]) -> None:
+        self._loop = asyncio.Runner()
+        self._pool = self._loop.run(_made(make_pool))
+
+    def first(self) -> Any:
+        return self._loop.run(self._pool.first())
+
+    def each(self, method: str, tasks: Iterable[T], *arguments: Any) -> Generator[tuple[T, Any]]:
+        stream = self._pool.each(method, tasks, *arguments)
         try:
-            answer = self.ray.get(reference)
-        except self.ray.exceptions.RayActorError as error:
-            self._lost(member)
-            self._failed_starts += 1
-            if self._failed_starts >= MOST_DEATHS:
-                message = f"workers do not start on the cluster: {_first_line(error)}"
-                hint = "the same version of evalstudio must be installed on every node"
-                raise WorkersLost(f"{message}; {hint}") from None
-            return None
-        except self.ray.exceptions.RayTaskError as error:
-            raise _cause(error) from None
-        member.is_ready, self._failed_starts = True, 0
-        return answer
+            while (answer := self._loop.run(_next(stream))) is not None:
+                yield answer
+        finally:
+            self._loop.run(_closed(stream))
 
-    def _tell_waiting(self) -> None:
-        if monotonic() - self._looked_at > _PATIENCE_SECONDS:
-            self._looked_at = monotonic()
-            log.warning("No worker has started yet: the cluster has no free CPU, or is still starting nodes.")
+    def close(self) -> None:
+        self._loop.run(self._closed())
+        self._loop.close()
+
+    async def _closed(self) -> None:
+        self._pool.close()
 
 
-def _cause(error: Any) -> Exception:
+async def _made(make_pool: Callable[[], ActorPool]) -> ActorPool:
+    return make_pool()
+
+
+async def _next(stream: AsyncGenerator[T]) -> T | None:
+    return await anext(stream, None)
+
+
+async def _closed(stream: AsyncGenerator[Any]) -> None:
+    await stream.aclose()
+
+
+def _cause(error: Exception) -> Exception:
     """What a worker raised, as it was raised there."""
     cause: object = getattr(error, "cause", None)
     return cause if isinstance(cause, Exception) else InvalidInput(_first_line(error))

@@ -13,11 +13,6 @@ from typing import Any
 import orjson
 
 from ..base.files import read_mapping
-from ..base.paths import texts_in
-from ..base.problems import InvalidInput
-from ..base.references import names_in
-from ..base.trust import VARIABLE as TRUST
-from ..llm.settings import KEY_VARIABLES
 from ..plugins.loading import is_path, path_of, plugin_names
 from ..project.config import ExecutionSettings
 from ..scoring.dataset_files import DatasetFile, is_address
@@ -32,7 +27,8 @@ from ..scoring.summary import DatasetSummary
 from ..version import __version__
 from .connection import Cluster, SentProject, open_cluster
 from .limits import ClusterLimits, start_limits
-from .pool import ActorPool, WorkersLost
+from .pool import ActorPool, DrivenPool, WorkersLost
+from .sending import check_inside, check_version, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +56,7 @@ class ScoringActor:
         self._resources: JobResources | None = None
 
     async def ready(self) -> Readiness:
-        if self._assignment.version != __version__:
-            message = f"{socket.gethostname()} has evalstudio {__version__}"
-            raise InvalidInput(
-                f"{message}, and this is {self._assignment.version}; install the same on all nodes"
-            )
+        check_version(self._assignment.version)
         os.environ.update(self._assignment.variables)
         limits = ClusterLimits(self._limits) if self._limits is not None else None
         self._resources = set_up(self._assignment.job, limits)
@@ -113,19 +105,20 @@ class RayWorkers:
         options: dict[str, Any] = {"num_cpus": 1, "max_concurrency": 1, "scheduling_strategy": "SPREAD"}
         actor = ray.remote(ScoringActor).options(**options)
         self.count = count
-        self._pool = ActorPool(ray, lambda: actor.remote(assignment, limits), count)
+        self._pool = DrivenPool(lambda: ActorPool(ray, lambda: actor.remote(assignment, limits), count))
 
     def can_read(self, dataset: DatasetFile) -> bool:
-        first: Readiness = self._pool.wait()
+        first: Readiness = self._pool.first()
         return first.reads_dataset
 
     def index(self, shards: Iterable[Shard]) -> Iterator[tuple[Shard, ShardIndex]]:
-        return self._pool.run("index", shards)
+        return self._pool.each("index", shards)
 
     def score(self, shards: Iterator[Shard], results: ShardedResults) -> Iterator[ShardOutcome]:
         folder = None if results.folder is None else results.folder.resolve()
-        for _, outcome in self._pool.run("score", shards, folder, results.token):
-            yield outcome
+        with closing(self._pool.each("score", shards, folder, results.token)) as outcomes:
+            for _, outcome in outcomes:
+                yield outcome
 
     def close(self) -> None:
         self._pool.close()
@@ -170,18 +163,12 @@ def _job_for_workers(job: ScoringJob, cluster: Cluster) -> ScoringJob:
         return replace(job, config_path=config, plan_path=plan)
     root = _root(job)
     names = [*(plugin_names(config) if config else ()), *read_plan(job.plan_path)[0].plugins]
-    files = [plan, *(path_of(name, root) for name in names if is_path(name))]
-    if outside := next((path for path in files if not path.is_relative_to(root)), None):
-        raise InvalidInput(f"{outside} is not in {root}, which is sent to the cluster; put it there")
+    check_inside(root, [plan, *(path_of(name, root) for name in names if is_path(name))])
     return replace(job, config_path=config and config.relative_to(root), plan_path=plan.relative_to(root))
 
 
 def _variables(job: ScoringJob) -> dict[str, str]:
-    """The environment variables that the plan and the config file refer to, and the usual ones for keys."""
-    _, plan_files = read_plan(job.plan_path)
-    settings: list[Any] = [plan_files.settings]
+    settings: list[Any] = [read_plan(job.plan_path)[1].settings]
     if job.config_path is not None:
         settings.append(read_mapping(job.config_path).data)
-    names = {name for one in settings for _, text in texts_in(one) for name in names_in(text)}
-    names |= {TRUST, *(name for names in KEY_VARIABLES.values() for name in names)}
-    return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+    return variables_of(settings)

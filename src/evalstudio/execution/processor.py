@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from ..base.concurrency import set_within
@@ -238,19 +239,26 @@ async def work_off(
     async def over() -> bool:
         return (await store.execution(execution.id)).status in ("completed", "cancelled")
 
-    watcher = asyncio.create_task(_watch(workspace, execution.id, follow)) if follow else None
-    try:
+    async with watching(workspace, execution, follow):
         processor = Processor(workspace, concurrency=concurrency, execution_id=execution.id)
         await processor.run(stop=stop, until=over)
-    finally:
-        if watcher is not None:
-            watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
-    done = await store.execution(execution.id)
     await trace_execution(workspace.telemetry, store, execution.id)
-    if follow is not None:
-        follow(done)
-    return done
+    return await store.execution(execution.id)
+
+
+@asynccontextmanager
+async def watching(workspace: Workspace, execution: Execution, follow: Follow | None) -> AsyncGenerator[None]:
+    """While others work on an execution, and once more when they have, tell how it stands."""
+    if follow is None:
+        yield
+        return
+    watcher = asyncio.create_task(_watch(workspace, execution.id, follow))
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        await asyncio.gather(watcher, return_exceptions=True)
+    follow(await workspace.store.execution(execution.id))
 
 
 async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> None:
