@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from tests.support.command_line import COMMAND
 from tests.support.model_server import Recorded, threaded_server
+from tests.support.plugin_files import EXAMPLES, REPOSITORY
 from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.scoring_files import Folder, Said, command, rows
 
@@ -94,6 +96,18 @@ def test_a_dataset_comes_to_the_same_here_and_on_ray(
         (there.code, json.loads(there.out)) == (here.code, json.loads(here.out)) == (1, json.loads(here.out))
     )
     assert without_times(folder) == results
+
+
+def test_the_command_of_the_page_runs(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (REPOSITORY / "docs" / "ray.md").read_text()
+    (line,) = re.findall(r"^\$ evalstudio (.*)$", page, re.MULTILINE)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    done = command(capsys, *line.split(), "--workers", "1")
+    assert (done.code, done.err) == (0, "")
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) > 1
 
 
 def test_killed_workers_and_drivers_cost_no_record(

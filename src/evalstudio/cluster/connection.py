@@ -64,7 +64,8 @@ def open_cluster(
     settings: ExecutionSettings, cpus: int | None = None, project: SentProject | None = None
 ) -> Generator[Cluster]:
     """A connection to the cluster of the settings, of ``RAY_ADDRESS``, or to one that is started here."""
-    address = settings.address or os.environ.get("RAY_ADDRESS", "").strip() or None
+    address = settings.address or os.environ.get("RAY_ADDRESS", "").strip()
+    address = None if address in ("", "local") else address
     ray = _import_ray(address)
     if ray.is_initialized():
         yield Cluster(ray, is_local=True)
@@ -85,7 +86,6 @@ def _import_ray(address: str | None) -> Any:
     if address is None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    if address is None or address.startswith(("127.", "localhost")):
         # Without it nodes listen on the machine's own address; the name is that of a side effect.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     with needs_extra("ray", "--on ray", InvalidInput):
@@ -115,7 +115,8 @@ def _connect(
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
         options |= {"_temp_dir": folder}
     else:
-        _check_reachable(address)
+        if address != "auto":
+            _check_reachable(address)
         if project is not None:
             options["runtime_env"] = {
                 "working_dir": str(project.folder),
