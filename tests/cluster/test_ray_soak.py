@@ -104,7 +104,7 @@ def test_ten_million_records_survive_kills_in_flat_memory(tmp_path: Path) -> Non
     grown = megabytes(first.pid) - driver
     workers = [megabytes(one) for one in workers_of(first.pid)]
     first.kill()
-    first.wait()
+    first.communicate()
     summary = finished(start(folder, "-o", "ray.jsonl", "--on", "ray", "--resume"))
     assert (summary["records"], summary["duplicateIds"]) == (RECORDS, 0)
     assert RECORDS * 0.3 < summary["resumed"] < RECORDS

@@ -26,8 +26,9 @@ from ..project.config import ExecutionSettings
 NAMESPACE = "evalstudio"
 _STORE_BYTES = 200 << 20
 _REACH_SECONDS = 10.0
+_STARTS = 3
 # Unix sockets have short paths, and Ray's own part of them takes some seventy characters.
-_LONGEST_FOLDER = 35
+_LONGEST_FOLDER = 34
 _NOT_SENT = (".git", ".venv", "node_modules", "__pycache__", "data")
 
 
@@ -102,9 +103,10 @@ def _print_nothing(*_: object, **__: object) -> None:
 
 
 def _private_folder() -> str | None:
+    """A folder that nobody else may enter: Ray opens the one it is given, inside of it, to everybody."""
     if len(tempfile.gettempdir()) > _LONGEST_FOLDER:
         return None
-    return tempfile.mkdtemp(prefix="evalstudio-ray-")
+    return tempfile.mkdtemp(prefix="evalstudio-")
 
 
 def _connect(
@@ -113,7 +115,7 @@ def _connect(
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
     if address is None:
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
-        options |= {"_temp_dir": folder}
+        options |= {"_temp_dir": folder and f"{folder}/ray"}
     else:
         if address != "auto":
             _check_reachable(address)
@@ -123,12 +125,23 @@ def _connect(
                 "excludes": [*_NOT_SENT, *project.excluded],
             }
     try:
-        ray.init(address=address or "local", **options)
+        _start(ray, address, options)
     except Exception as error:
         where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
         hint = " (RAY_AUTH_TOKEN must be the cluster's)" if address else ""
         raise ClusterUnavailable(f"{where} cannot be used: {reason}{hint}") from None
+
+
+def _start(ray: Any, address: str | None, options: dict[str, Any]) -> None:
+    """Ray gives a node half a minute to start, which a busy machine may not have; then it is tried again."""
+    for left in reversed(range(_STARTS)):
+        try:
+            ray.init(address=address or "local", **options)
+            return
+        except Exception as error:
+            if address is not None or not left or "timed out during startup" not in str(error):
+                raise
 
 
 def _check_reachable(address: str) -> None:
