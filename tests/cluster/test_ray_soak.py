@@ -183,6 +183,8 @@ def test_nodes_that_wait_for_a_judge_add_up(
             "models": {"evaluation": "judge"},
         }
         judged = {"llmSettings": {**models, "timeoutSeconds": 120, "totalTimeoutSeconds": 600}}
+        # Over the whole cluster; eight at once in each worker are the plan's.
+        judged["llmSettings"]["concurrency"] = {"evaluation": 32}
         criteria = {
             "criteria": [{"name": "tone", "scale": "likert5"}],
             "evaluators": [{"type": "criteria-judge"}],
