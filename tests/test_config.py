@@ -138,7 +138,7 @@ def test_several_problems_are_told_at_once(tmp_path: Path) -> None:
         f"  {path}:4: storage.pth: unknown key; did you mean path?",
         f"  {path}:5: x: unknown key; known are $schema, version, name, plugins, evaluators, llmSettings, "
         "storage, maxConcurrency, maxPerConnector, pythonModules, allowedHosts, allowedAddresses, "
-        "allowedVariables, trustedProxies, limits, defaults, production, telemetry, retention",
+        "allowedVariables, trustedProxies, limits, defaults, execution, production, telemetry, retention",
     ]
 
 

@@ -200,7 +200,7 @@ def test_an_address_is_read_like_a_path(folder: Folder) -> None:
         with pytest.raises(DatasetError, match=words):
             score_in_shards(gone, set_up(gone), WorkersHere(gone))
     unknown = replace(job, address="nowhere://bucket/records.jsonl")
-    with pytest.raises(DatasetError, match="nowhere://bucket/.*: cannot be read"):
+    with pytest.raises(DatasetError, match=r"nowhere://bucket/.*: cannot be read"):
         score_in_shards(unknown, set_up(unknown), WorkersHere(unknown))
 
 

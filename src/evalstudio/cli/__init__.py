@@ -88,6 +88,7 @@ def _explain(error: UsageMistake) -> None:
 
 def _is_for_the_user(error: Exception) -> bool:
     # Imported here so that commands that never fail do not pay for it.
+    from ..base.outages import Unavailable
     from ..base.problems import InvalidInput
     from ..cassettes import CassetteError
     from ..client.answers import ServerError
@@ -96,4 +97,4 @@ def _is_for_the_user(error: Exception) -> bool:
     from ..storage.errors import InvalidCursor, StorageError
 
     refused = InvalidInput | InvalidCursor | PluginError | CassetteError
-    return isinstance(error, refused | ModelError | ServerError | StorageError)
+    return isinstance(error, refused | ModelError | ServerError | StorageError | Unavailable)

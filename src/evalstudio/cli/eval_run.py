@@ -29,6 +29,7 @@ from .options import (
     MaxTimeOption,
     MaxTokensOption,
     OnlyOption,
+    OnOption,
     RecordOption,
     RepeatOption,
     ReplayOption,
@@ -52,10 +53,12 @@ from .run_files import (
     opened,
     run_each,
 )
+from .where import project_cluster
 
 if TYPE_CHECKING:
     from ..execution.processor import Follow
     from ..execution.workspace import ModelOptions
+    from ..project.config import ExecutionSettings
     from ..project.entities import Execution
     from ..reporting.reports.executions import ExecutionSource
     from ..reporting.requirements import ExecutionConclusion
@@ -76,6 +79,7 @@ def eval_run(
     connector: ConnectorsOption = None,
     last_failed: LastFailedOption = False,
     concurrency: ConcurrencyOption = None,
+    on: OnOption = None,
     agent_errors: AgentErrorsOption = "error",
     label: LabelsOption = None,
     require: RequireOption = None,
@@ -116,7 +120,7 @@ def eval_run(
         budget=read_budget(max_cost, max_tokens, max_time),
         until_decided=until is not None,
     )
-    _check_together(models, until, server, concurrency)
+    _check_together(models, until, server, concurrency, on)
     selection = Selection(
         tuple(name or ()), every, tuple(tag or ()), files, tuple(touched) if touched else None
     )
@@ -124,13 +128,13 @@ def eval_run(
         from .watch import watch_files
 
         raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
-    running = EvalRunning(part, selection, fails, concurrency, as_json, targets)
-    if code := run_async(running.run(config, server, models)):
+    running = EvalRunning(part, selection, fails, concurrency, as_json, targets, on, models)
+    if code := run_async(running.run(config, server)):
         raise typer.Exit(code)
 
 
 def _check_together(
-    models: ModelOptions, until: str | None, server: str | None, concurrency: int | None
+    models: ModelOptions, until: str | None, server: str | None, concurrency: int | None, on: str | None
 ) -> None:
     """Refuse options that do not go together."""
     from ..base.problems import InvalidInput
@@ -141,6 +145,8 @@ def _check_together(
         raise InvalidInput(f'--until is "decided", not "{until}"')
     if server is not None and (models.record or models.replay or models.cache or concurrency):
         raise InvalidInput("--record, --replay, --cache and --concurrency are the server's own with --server")
+    if server is not None and on is not None:
+        raise InvalidInput("--on is for a local project; a server's work is done by it and its workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +159,16 @@ class EvalRunning:
     concurrency: int | None
     as_json: bool
     targets: Sequence[ReportTarget]
+    on: str | None
+    models: ModelOptions
 
-    async def run(self, config: Path | None, server: str | None, models: ModelOptions) -> int:
+    async def run(self, config: Path | None, server: str | None) -> int:
         from ..base.outages import riding_out
         from ..base.problems import InvalidInput
 
         stop, files = asyncio.Event(), self.selection.files
         with stop_on_signals(stop.set):
-            async with opened(files, config, server, models) as (project, documents):
+            async with opened(files, config, server, self.models) as (project, documents):
                 # A database or a server that is away for a while does not end a long command.
                 with riding_out():
                     chosen = await chosen_evals(project, self.selection, documents, self.part.only)
@@ -188,9 +196,15 @@ class EvalRunning:
         execution = await start(project, part, stop)
         if execution is None:
             return None
-        fails = self.agent_errors_fail
         return await follow(
-            project, execution, stop, self.concurrency, quiet=self.as_json, agent_errors_fail=fails
+            project,
+            execution,
+            stop,
+            self.concurrency,
+            quiet=self.as_json,
+            agent_errors_fail=self.agent_errors_fail,
+            cluster=project_cluster(project, self.on) if isinstance(project, LocalProject) else None,
+            models=self.models,
         )
 
 
@@ -284,8 +298,10 @@ async def follow(
     *,
     quiet: bool,
     agent_errors_fail: bool = False,
+    cluster: ExecutionSettings | None = None,
+    models: ModelOptions | None = None,
 ) -> Execution:
-    """Work on it here, or watch the server do so, until it is over or somebody wants to stop."""
+    """Work on it here or on a cluster, or watch the server do so, until it is over or is to stop."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ..execution.processor import work_off
@@ -303,6 +319,19 @@ async def follow(
             words += " (stopping)" if stop.is_set() else ""
             bar.update(task, completed=counts.finished, total=counts.total, description=words)
 
+        if isinstance(project, LocalProject) and cluster is not None:
+            from ..cluster.fleet import work_off_on_ray
+
+            return await work_off_on_ray(
+                project.workspace,
+                project.config_path,
+                cluster,
+                execution,
+                stop=stop,
+                concurrency=concurrency,
+                options=models,
+                follow=show,
+            )
         if isinstance(project, LocalProject):
             return await work_off(
                 project.workspace,

@@ -47,6 +47,15 @@ ReportOption = Annotated[
         show_default=False,
     ),
 ]
+OnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="local|ray",
+        help="Where work is done, instead of what the config file says: here, or on a Ray cluster.",
+        show_default=False,
+    ),
+]
 ConcurrencyOption = Annotated[int | None, typer.Option(min=1, max=1000, help="Runs at the same time.")]
 AllOption = Annotated[bool, typer.Option("--all", help="Every eval.")]
 RepeatOption = Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of the eval's own.")]

@@ -11,7 +11,15 @@ import typer
 
 from ..base.signals import stop_on_signals
 from .exit_codes import STOPPED, UNDECIDED
-from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption, ServerOption
+from .options import (
+    ConcurrencyOption,
+    ConfigOption,
+    JsonOption,
+    OnOption,
+    ReportOption,
+    RequireOption,
+    ServerOption,
+)
 from .output import fail, open_console, say, warn
 from .project import Project, project_at, run_async
 from .reviewers import Measure, Reviewer, opened_reviewer
@@ -56,6 +64,7 @@ def review(
         bool, typer.Option("--skip-bad", help="What cannot be read does not change the exit code.")
     ] = False,
     concurrency: ConcurrencyOption = None,
+    on: OnOption = None,
     label: Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")] = None,
     require: RequireOption = None,
     report: ReportOption = None,
@@ -80,6 +89,8 @@ def review(
 
     if server is not None and concurrency is not None:
         raise fail("--concurrency is the server's own with --server")
+    if server is not None and on is not None:
+        raise fail("--on is for a local project; a server's work is done by it and its workers")
 
     async def work() -> int:
         from ..base.outages import riding_out
@@ -89,7 +100,7 @@ def review(
         with stop_on_signals(stop.set):
             async with project_at(config, server) as project:
                 with riding_out():
-                    reviewer = await opened_reviewer(project, measure, labels, requirements, concurrency)
+                    reviewer = await opened_reviewer(project, measure, labels, requirements, concurrency, on)
                     execution = await reviewer.execution(resume)
                     done = await _follow(reviewer, execution, conversations, stop, quiet=as_json)
                     if not done.execution.counts.total:

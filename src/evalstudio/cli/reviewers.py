@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .output import fail, plain
 from .project import LocalProject, Project, RemoteProject, open_registry
+from .where import project_cluster
 
 if TYPE_CHECKING:
-    from ..execution.reviews import Follow, Review, ReviewRequest
+    from ..execution.reviews import Follow, JudgeConversation, Review, ReviewRequest
+    from ..project.config import ExecutionSettings
     from ..project.entities import Execution
     from ..project.requirements import Requirement
     from ..recordings.conversation import RecordedConversation
@@ -88,11 +91,12 @@ async def opened_reviewer(
     labels: Mapping[str, str],
     requirements: Sequence[Requirement],
     concurrency: int | None,
+    on: str | None,
 ) -> Reviewer:
     if isinstance(project, LocalProject):
         request = await measure.request(project)
         request = replace(request, labels=dict(labels), requirements=[*request.requirements, *requirements])
-        return _ReviewerHere(project, request, concurrency)
+        return _ReviewerHere(project, request, concurrency, project_cluster(project, on))
     assert isinstance(project, RemoteProject)
     body, own = await measure.body(project)
     return _ReviewerThere(project, body, labels, [*own, *requirements])
@@ -103,6 +107,7 @@ class _ReviewerHere:
     project: LocalProject
     request: ReviewRequest
     concurrency: int | None
+    cluster: ExecutionSettings | None
 
     async def execution(self, resume: str | None) -> Execution:
         from ..execution.reviews import begin_review, resumed_review
@@ -116,15 +121,29 @@ class _ReviewerHere:
     ) -> Review:
         from ..execution.reviews import review_conversations
 
-        return await review_conversations(
-            self.project.workspace,
-            self.request,
-            execution,
-            conversations,
-            concurrency=self.concurrency,
-            stop=stop,
-            follow=follow,
-        )
+        async with self._judges() as (judge, most):
+            return await review_conversations(
+                self.project.workspace,
+                self.request,
+                execution,
+                conversations,
+                concurrency=most,
+                stop=stop,
+                follow=follow,
+                judge=judge,
+            )
+
+    @asynccontextmanager
+    async def _judges(self) -> AsyncGenerator[tuple[JudgeConversation | None, int | None]]:
+        """Who judges conversations, this process where nobody is named, and how many at once."""
+        if self.cluster is None:
+            yield None, self.concurrency
+            return
+        from ..cluster.reviewing import reviewers
+
+        each = self.concurrency or self.project.workspace.config.max_concurrency
+        async with reviewers(self.project.config_path, self.cluster, self.request, each) as judges:
+            yield judges
 
 
 class _ReviewerThere:

@@ -16,11 +16,13 @@ from .options import (
     MaxCostOption,
     MaxTimeOption,
     MaxTokensOption,
+    OnOption,
     ReportOption,
     RequireOption,
 )
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
+from .where import ScoringPlace, cluster_of_config, dataset_address, processes
 
 if TYPE_CHECKING:
     from ..project.requirements import Budget, Requirement
@@ -35,7 +37,12 @@ _MOST_SHOWN = 10
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-DatasetArgument = Annotated[Path, typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records.")]
+DatasetArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A .jsonl, .csv, .tsv or .parquet file of records; with --on ray also an address such as s3://…"
+    ),
+]
 PlanOption = Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write one result per line here.", show_default=False)
@@ -49,7 +56,10 @@ EvaluatorsOption = Annotated[
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run left off.")]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")]
-WorkersOption = Annotated[int, typer.Option(min=1, max=64, help="Processes to score with.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Processes to score with: 1; with --on ray as many as it has CPUs."),
+]
 FailUnderOption = Annotated[
     float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")
 ]
@@ -74,7 +84,8 @@ def score(
     only: EvaluatorsOption = None,
     resume: ResumeOption = False,
     skip_bad: SkipBadOption = False,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
+    on: OnOption = None,
     fail_under: FailUnderOption = None,
     require: RequireOption = None,
     group_by: GroupByOption = None,
@@ -97,8 +108,12 @@ def score(
     if targets and output is None:
         raise fail("--report needs --output: reports are made from that file")
     config_path = config or find_config(plan.resolve().parent)
+    cluster = cluster_of_config(on, config_path)
+    if budget and cluster:
+        raise fail("--max-cost, --max-tokens and --max-time are for one machine; use --on local with them")
     job = ScoringJob(
-        dataset=dataset,
+        dataset=Path(dataset),
+        address=dataset_address(dataset, cluster),
         plan_path=plan,
         output=output,
         only=only or [],
@@ -107,13 +122,13 @@ def score(
         seed=seed,
         skip_bad=skip_bad,
         resume=resume,
-        workers=workers,
+        workers=processes(workers, cluster),
         config_path=config_path,
         llm_settings=read_config(config_path).llm_settings if config_path else None,
         group_by=group_by,
         retry_errors=retry_errors,
     )
-    summary, used = _scored(job, budget, quiet=as_json)
+    summary, used = _scored(job, ScoringPlace(cluster, workers), budget, quiet=as_json)
     standing = _conclude(
         job, summary, used, requirements, budget, fail_under, [*targets, *in_github()], as_json
     )
@@ -121,7 +136,9 @@ def score(
         raise typer.Exit(code)
 
 
-def _scored(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _scored(
+    job: ScoringJob, place: ScoringPlace, budget: Budget | None, *, quiet: bool
+) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
     from asyncio import CancelledError
 
@@ -133,7 +150,7 @@ def _scored(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[Dat
         raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
-            return _run(job, budget, quiet=quiet)
+            return _run(job, place, budget, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
     except DatasetError as error:
@@ -167,7 +184,7 @@ def _conclude(
     notes = budget_notes(budget, summary) if budget else []
     if summary.bad == summary.read:
         _print(summary, plan, [], notes, as_json=as_json)
-        raise fail(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
+        raise fail(f"{job.dataset_name}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
     _print(summary, plan, results, notes, as_json=as_json)
     standing, remarks = standing_of(summary, plan, fail_under, results)
@@ -220,13 +237,14 @@ def _share(text: str) -> float:
     return share
 
 
-def _run(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[DatasetSummary, ScoringPlan]:
+def _run(
+    job: ScoringJob, place: ScoringPlace, budget: Budget | None, *, quiet: bool
+) -> tuple[DatasetSummary, ScoringPlan]:
     from time import monotonic
 
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ..reporting.spending import exceeded
-    from ..scoring.job import score_dataset
 
     begun = monotonic()
 
@@ -243,7 +261,7 @@ def _run(job: ScoringJob, budget: Budget | None, *, quiet: bool) -> tuple[Datase
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
-        return score_dataset(job, show, used_up)
+        return place.score(job, show, used_up)
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 from ..base.concurrency import set_within
@@ -255,8 +255,7 @@ async def work_off(
     async def over() -> bool:
         return (await store.execution(execution.id)).status in ("completed", "cancelled")
 
-    watcher = asyncio.create_task(_watch(workspace, execution.id, follow)) if follow else None
-    try:
+    async with watching(workspace, execution, follow):
         processor = Processor(
             workspace,
             concurrency=concurrency,
@@ -264,15 +263,23 @@ async def work_off(
             agent_errors_fail=agent_errors_fail,
         )
         await processor.run(stop=stop, until=over)
-    finally:
-        if watcher is not None:
-            watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
-    done = await store.execution(execution.id)
     await trace_execution(workspace.telemetry, store, execution.id)
-    if follow is not None:
-        follow(done)
-    return done
+    return await store.execution(execution.id)
+
+
+@asynccontextmanager
+async def watching(workspace: Workspace, execution: Execution, follow: Follow | None) -> AsyncGenerator[None]:
+    """While others work on an execution, and once more when they have, tell how it stands."""
+    if follow is None:
+        yield
+        return
+    watcher = asyncio.create_task(_watch(workspace, execution.id, follow))
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        await asyncio.gather(watcher, return_exceptions=True)
+    follow(await workspace.store.execution(execution.id))
 
 
 async def _watch(workspace: Workspace, execution_id: str, follow: Follow) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,8 @@ from .tracing import trace_execution
 from .workspace import Workspace
 
 GROUP = 64
+# A group ends with its slowest conversation: where many are judged at once, groups are larger.
+_GROUP_ROUNDS = 4
 _MOST_TOLD = 100
 UNREADABLE = "unreadable"
 
@@ -105,16 +108,18 @@ async def review_conversations(
     concurrency: int | None = None,
     stop: asyncio.Event | None = None,
     follow: Follow | None = None,
+    judge: JudgeConversation | None = None,
     is_last: bool = True,
 ) -> Review:
     """Judge conversations and store them as runs, a group at a time, until none is left or it is stopped.
 
     What is under way when it is stopped is finished and stored; the execution stays marked as unfinished, as
-    it does where these are not the last ones.
+    it does where these are not the last ones. They are judged here unless ``judge`` has somebody else do it.
     """
-    work = _Work(workspace, request, execution, concurrency or workspace.config.max_concurrency, stop)
+    most = concurrency or workspace.config.max_concurrency
+    work = _Work(workspace, request, execution, most, stop, judge)
     review, store = Review(execution), workspace.store
-    async for items in _groups(conversations):
+    async for items in _groups(conversations, max(GROUP, most * _GROUP_ROUNDS)):
         if work.is_stopped:
             break
         finished = await work.judge(items, review)
@@ -132,20 +137,40 @@ async def review_conversations(
     return review
 
 
-async def _groups(conversations: Iterator[Read]) -> AsyncIterator[list[Read]]:
+async def _groups(conversations: Iterator[Read], size: int) -> AsyncIterator[list[Read]]:
     """Conversations in groups, read in a thread: a server has others to answer meanwhile."""
-    while items := await asyncio.to_thread(lambda: list(islice(conversations, GROUP))):
+    while items := await asyncio.to_thread(lambda: list(islice(conversations, size))):
         yield items
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """A conversation that is to be judged, and as what."""
+class ReviewJob:
+    """A conversation that is to be judged, by which of the scenarios, and as what."""
 
+    execution: Execution
     conversation: RecordedConversation
-    scenario: ReviewedScenario
+    scenario: int
     repetition: int
     run_id: str
+
+
+Judged = FinishedRun | Unreadable
+JudgeConversation = Callable[[ReviewJob], Awaitable[Judged]]
+
+
+async def judge_here(workspace: Workspace, scenarios: Sequence[ReviewedScenario], job: ReviewJob) -> Judged:
+    """Judge one conversation in this process."""
+    try:
+        return await review_one(
+            workspace,
+            scenarios[job.scenario],
+            job.conversation,
+            repetition=job.repetition,
+            run_id=job.run_id,
+            execution=job.execution,
+        )
+    except (InvalidInput, ConnectorError) as error:
+        return _refused(job.conversation, error)
 
 
 class _Work:
@@ -158,9 +183,13 @@ class _Work:
         execution: Execution,
         concurrency: int,
         stop: asyncio.Event | None,
+        judge: JudgeConversation | None,
     ) -> None:
         self._workspace, self._execution = workspace, execution
-        self._scenarios = ScenarioChoice([ReviewedScenario.of(workspace, one) for one in request.scenarios])
+        self._all = [ReviewedScenario.of(workspace, one) for one in request.scenarios]
+        self._numbers = {id(one): number for number, one in enumerate(self._all)}
+        self._scenarios = ScenarioChoice(self._all)
+        self._judge_one = judge or partial(judge_here, workspace, self._all)
         self._limit = asyncio.Semaphore(concurrency)
         self._stop = stop
         # Repetitions are of tasks: what names no task is repeated by nothing.
@@ -172,11 +201,11 @@ class _Work:
 
     async def judge(self, items: Sequence[Read], review: Review) -> list[FinishedRun]:
         """The finished runs of a group; what is stored already is left out, what cannot be read is noted."""
-        jobs: dict[str, _Job] = {}
+        jobs: dict[str, ReviewJob] = {}
         for item in items:
             review.read += 1
             job = self._job(item)
-            if isinstance(job, _Job) and job.run_id not in jobs:
+            if isinstance(job, ReviewJob) and job.run_id not in jobs:
                 jobs[job.run_id] = job
             else:
                 review.refuse(job if isinstance(job, Unreadable) else _twice(job.conversation))
@@ -188,7 +217,7 @@ class _Work:
                 review.refuse(problem)
         return [one for one in judged if isinstance(one, FinishedRun)]
 
-    def _job(self, item: Read) -> _Job | Unreadable:
+    def _job(self, item: Read) -> ReviewJob | Unreadable:
         if isinstance(item, Unreadable):
             return item
         try:
@@ -200,23 +229,12 @@ class _Work:
             subject = (scenario.scenario.name, item.agent, item.task_id)
             self._repetitions[subject] += 1
             repetition = item.repetition or self._repetitions[subject]
-        return _Job(item, scenario, repetition, derived_id(self._execution.id, item.id))
+        number, run_id = self._numbers[id(scenario)], derived_id(self._execution.id, item.id)
+        return ReviewJob(self._execution, item, number, repetition, run_id)
 
-    async def _judge(self, job: _Job) -> FinishedRun | Unreadable | None:
+    async def _judge(self, job: ReviewJob) -> Judged | None:
         async with self._limit:
-            if self.is_stopped:
-                return None
-            try:
-                return await review_one(
-                    self._workspace,
-                    job.scenario,
-                    job.conversation,
-                    repetition=job.repetition,
-                    run_id=job.run_id,
-                    execution=self._execution,
-                )
-            except (InvalidInput, ConnectorError) as error:
-                return _refused(job.conversation, error)
+            return None if self.is_stopped else await self._judge_one(job)
 
 
 def _refused(conversation: RecordedConversation, error: Exception) -> Unreadable:

@@ -153,7 +153,7 @@ _ADDRESSES = {
     "google": "https://generativelanguage.googleapis.com",
     "ollama": "http://127.0.0.1:11434/v1",
 }
-_KEY_VARIABLES = {
+KEY_VARIABLES = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -224,7 +224,7 @@ def find_access(settings: LlmSettings, provider: str) -> Access:
         )
     if access.api_key is not None:
         return Access(base_url, resolve_secret(access.api_key, field))
-    variables = _KEY_VARIABLES.get(provider)
+    variables = KEY_VARIABLES.get(provider)
     if variables is None or access.base_url:
         return Access(base_url, _NO_KEY)
     variable = next((name for name in variables if os.environ.get(name, "").strip()), None)

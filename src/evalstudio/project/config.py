@@ -85,6 +85,22 @@ class TelemetrySettings(StrictConfig):
         return value
 
 
+class ExecutionSettings(StrictConfig):
+    """Where work is done: in the process of the command, or by workers on a Ray cluster."""
+
+    type: Literal["local", "ray"] = "local"
+    address: Text | None = Field(
+        default=None,
+        description="Of a Ray cluster, such as 10.0.0.5:6379; without it one is started on this machine",
+    )
+
+    @model_validator(mode="after")
+    def _belongs_to_its_type(self) -> ExecutionSettings:
+        if self.type == "local" and self.address is not None:
+            raise ValueError("address is for ray")
+        return self
+
+
 class Defaults(StrictConfig):
     """What scenarios and evals use where they say nothing themselves."""
 
@@ -127,6 +143,9 @@ class ProjectConfig(StrictConfig):
         default=DEFAULT_LIMITS, description="How much evaluators look at, and how long they may take"
     )
     defaults: Defaults = Defaults()
+    execution: ExecutionSettings = Field(
+        default=ExecutionSettings(), description="Where work is done; --on of a command goes before it"
+    )
     production: ProductionSettings = ProductionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     retention: RetentionSettings = Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Protocol
 
 from ..base.problems import InvalidInput
@@ -65,8 +66,12 @@ def _score(
     failures: list[tuple[int, BadRecord]] = []
     shares: dict[int, float] = {}
 
+    shards = cutting.shards()
+    # Cutting may ask the workers itself, which is over when the first shard is there.
+    first = list(islice(shards, 1))
+
     def remaining() -> Iterator[Shard]:
-        for shard in cutting.shards():
+        for shard in chain(first, shards):
             if failures:
                 return
             if (known := results.done.get(shard.number)) is not None:

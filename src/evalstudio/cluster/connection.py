@@ -1,0 +1,158 @@
+"""A connection to a Ray cluster: one that runs elsewhere, or one of this machine alone, started for it.
+
+A cluster that is started here listens on loopback, asks for a token that nobody else knows, and ends with
+this process. Code that has connected to Ray itself keeps its own connection.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..base.extras import needs_extra
+from ..base.outages import Unavailable
+from ..base.problems import InvalidInput
+from ..project.config import ExecutionSettings
+
+NAMESPACE = "evalstudio"
+_STORE_BYTES = 200 << 20
+_REACH_SECONDS = 10.0
+_STARTS = 3
+# Unix sockets have short paths, and Ray's own part of them takes some seventy characters.
+_LONGEST_FOLDER = 34
+_NOT_SENT = (".git", ".venv", "node_modules", "__pycache__", "data")
+
+
+class ClusterUnavailable(Unavailable):
+    """The cluster cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An open connection, through the library itself."""
+
+    ray: Any
+    is_local: bool
+
+    @property
+    def nodes(self) -> int:
+        return sum(1 for node in self.ray.nodes() if node["Alive"])
+
+    @property
+    def cpus(self) -> int:
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class SentProject:
+    """The folder that workers on other machines get a copy of, and what of it they do not need."""
+
+    folder: Path
+    excluded: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_cluster(
+    settings: ExecutionSettings, cpus: int | None = None, project: SentProject | None = None
+) -> Generator[Cluster]:
+    """A connection to the cluster of the settings, of ``RAY_ADDRESS``, or to one that is started here."""
+    address = settings.address or os.environ.get("RAY_ADDRESS", "").strip()
+    address = None if address in ("", "local") else address
+    ray = _import_ray(address)
+    if ray.is_initialized():
+        yield Cluster(ray, is_local=True)
+        return
+    folder = _private_folder() if address is None else None
+    try:
+        _connect(ray, address, cpus, project, folder)
+        yield Cluster(ray, is_local=address is None)
+    finally:
+        ray.shutdown()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _import_ray(address: str | None) -> Any:
+    """The library; it reads these variables when it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        # Without it nodes listen on the machine's own address; the name is that of a side effect.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    with needs_extra("ray", "--on ray", InvalidInput):
+        ray: Any = import_module("ray")
+        worker: Any = import_module("ray._private.worker")
+    # Notices of ended workers go to the standard output, whatever the log level.
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = _print_nothing
+    return ray
+
+
+def _print_nothing(*_: object, **__: object) -> None:
+    pass
+
+
+def _private_folder() -> str | None:
+    """A folder that nobody else may enter: Ray opens the one it is given, inside of it, to everybody."""
+    if len(tempfile.gettempdir()) > _LONGEST_FOLDER:
+        return None
+    return tempfile.mkdtemp(prefix="evalstudio-")
+
+
+def _connect(
+    ray: Any, address: str | None, cpus: int | None, project: SentProject | None, folder: str | None
+) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
+    if address is None:
+        options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        options |= {"_temp_dir": folder and f"{folder}/ray"}
+    else:
+        if address != "auto":
+            _check_reachable(address)
+        if project is not None:
+            options["runtime_env"] = {
+                "working_dir": str(project.folder),
+                "excludes": [*_NOT_SENT, *project.excluded],
+            }
+    try:
+        _start(ray, address, options)
+    except Exception as error:
+        where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+        hint = " (RAY_AUTH_TOKEN must be the cluster's)" if address else ""
+        raise ClusterUnavailable(f"{where} cannot be used: {reason}{hint}") from None
+
+
+def _start(ray: Any, address: str | None, options: dict[str, Any]) -> None:
+    """Ray gives a node half a minute to start, which a busy machine may not have; then it is tried again."""
+    for left in reversed(range(_STARTS)):
+        try:
+            ray.init(address=address or "local", **options)
+            return
+        except Exception as error:
+            if address is not None or not left or "timed out during startup" not in str(error):
+                raise
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for minutes, and may end the process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise InvalidInput(
+            f'the address of a Ray cluster is HOST:PORT, such as 10.0.0.5:6379, not "{address}"'
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_SECONDS).close()
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        raise ClusterUnavailable(f"the Ray cluster at {address} cannot be reached: {reason}") from None

@@ -1,0 +1,89 @@
+"""Workers for live runs: each is an ``evalstudio worker`` on the cluster, and one that dies is replaced.
+
+The queue stays in the database: who works on it, and that nothing is done twice, is decided there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from ..execution.processor import Follow, watching, work_off
+from ..execution.workspace import ModelOptions, Workspace, open_workspace
+from ..project.config import ExecutionSettings
+from ..project.entities import Execution
+from .connection import open_cluster
+from .pool import ActorPool
+from .sending import SentConfig, project_folder, sent_config
+
+
+class QueueActor:
+    """Works on the runs of one execution until it is over."""
+
+    def __init__(self, project: SentConfig, options: ModelOptions | None) -> None:
+        self._project, self._options = project, options
+        self._stop = asyncio.Event()
+
+    async def ready(self) -> None:
+        self._project.enter()
+
+    async def work(self, seat: int, execution_id: str, concurrency: int | None) -> None:
+        async with open_workspace(self._project.config_path, self._options) as workspace:
+            execution = await workspace.store.execution(execution_id)
+            await work_off(workspace, execution, stop=self._stop, concurrency=concurrency)
+
+    async def stop(self) -> None:
+        self._stop.set()
+
+
+async def work_off_on_ray(
+    workspace: Workspace,
+    config_path: Path,
+    settings: ExecutionSettings,
+    execution: Execution,
+    *,
+    stop: asyncio.Event,
+    workers: int | None = None,
+    concurrency: int | None = None,
+    options: ModelOptions | None = None,
+    follow: Follow | None = None,
+) -> Execution:
+    """``work_off`` by workers on a cluster: as many as it has CPUs, each with so many runs at once."""
+    with open_cluster(settings, workers, project_folder(config_path)) as cluster:
+        project = sent_config(config_path, cluster)
+        # A worker is told to stop while it works.
+        actor = cluster.ray.remote(QueueActor).options(
+            num_cpus=1, max_concurrency=2, scheduling_strategy="SPREAD"
+        )
+        count = workers or cluster.cpus
+        pool = ActorPool(cluster.ray, lambda: actor.remote(project, options), count, at_once=1)
+        async with watching(workspace, execution, follow):
+            try:
+                await _until_stopped(
+                    lambda: _work(pool, execution.id, concurrency), stop, lambda: pool.tell_all("stop")
+                )
+            finally:
+                pool.close()
+    return await workspace.store.execution(execution.id)
+
+
+async def _work(pool: ActorPool, execution_id: str, concurrency: int | None) -> None:
+    async for _ in pool.each("work", range(1, pool.size + 1), execution_id, concurrency):
+        pass
+
+
+async def _until_stopped(
+    work: Callable[[], Awaitable[Any]], stop: asyncio.Event, tell: Callable[[], None]
+) -> None:
+    """Work; when it is to stop, say so to those who do, and wait until they have."""
+    working, stopping = asyncio.ensure_future(work()), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            tell()
+        await working
+    finally:
+        working.cancel()
+        stopping.cancel()
