@@ -151,7 +151,8 @@ def test_a_server_lives_through_a_full_disk(small_disk: Path) -> None:
         stored = {one["name"]: one["spans"] for one in items}
         assert stored == {f"c{one}": _BATCH for one in acknowledged}
         assert "Traceback" not in server.log
-        assert server.log.count("\n") < 40
+        told = [line for line in server.log.splitlines() if "evalstudio.access" not in line]
+        assert len(told) < 40, told[:60]
     finally:
         server.stop()
 

@@ -48,13 +48,18 @@ async def test_two_names_in_one_trace_are_two_conversations(store: SqlStore) -> 
     assert await names(store) == {"outer": 2, "inner": 1}
 
 
+def described(**more: object) -> dict[str, object]:
+    names = ("started", "turn_count", "total_tokens", "agent", "title", "error", "tail")
+    return {**dict.fromkeys(names), "turn_count": 0, "attributes": {}, **more}
+
+
 async def test_a_late_span_opens_its_conversation_again(store: SqlStore) -> None:
     await store.add_spans([span(1, 1, "a")], LIMITS)
     (first,) = await store.claim_conversations("w", 0, 5, 60_000)
     assert await store.claim_conversations("other", 0, 5, 60_000) == []
     await store.add_spans([span(1, 2, "a")], LIMITS)
     # Whoever holds the old revision cannot describe the new one.
-    assert not await store.describe_conversation(first.id, first.revision, {"turn_count": 1})
+    assert not await store.describe_conversation(first.id, first.revision, described(turn_count=1))
     await store.hand_over(first.id, first.revision)
     conversation = await store.conversation(first.id)
     assert (conversation["status"], conversation["revision"], conversation["judged"]) == ("open", 2, False)
@@ -87,16 +92,16 @@ async def test_a_conversation_without_a_name_goes_on_where_exactly_one_other_end
         await store.add_spans([span(trace, 1)], LIMITS)
     by_name = {one.name: one for one in await store.claim_conversations("w", 0, 5, 60_000)}
     first, second, third = (by_name[f"{trace:032x}"] for trace in (1, 2, 3))
-    await store.describe_conversation(first.id, 1, {"tail": "T1"})
-    await store.describe_conversation(second.id, 1, {"tail": "T2"})
-    await store.describe_conversation(third.id, 1, {"tail": "T3"})
+    await store.describe_conversation(first.id, 1, described(tail="T1"))
+    await store.describe_conversation(second.id, 1, described(tail="T2"))
+    await store.describe_conversation(third.id, 1, described(tail="T3"))
     assert await store.continue_conversation(second.id, "T1") == first.id
     assert await store.continue_conversation(third.id, "T2") == first.id
     assert await names(store) == {f"{1:032x}": 3}
     await store.add_spans([span(4, 1), span(5, 1), span(6, 1)], LIMITS)
     others = [one for one in (await store.conversations()).items if one["id"] != first.id]
     for one in others[:2]:
-        await store.describe_conversation(one["id"], 1, {"tail": "same"})
+        await store.describe_conversation(one["id"], 1, described(tail="same"))
     assert await store.continue_conversation(others[2]["id"], "same") is None
 
 

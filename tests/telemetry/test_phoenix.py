@@ -124,7 +124,7 @@ async def test_phoenix_shows_the_tree_of_an_eval(tmp_path: Path, phoenix: str) -
 
 
 async def _spans(url: str, least: int) -> list[dict[str, Any]]:
-    """All spans, once at least so many have arrived and the execution's among them."""
+    """All spans, once at least so many have arrived, the execution's and every parent among them."""
     deadline = time.monotonic() + 60
     while True:
         spans: list[dict[str, Any]] = []
@@ -136,7 +136,9 @@ async def _spans(url: str, least: int) -> list[dict[str, Any]]:
                 break
             cursor = f"&cursor={page['next_cursor']}"
         names = {span["name"] for span in spans}
-        if len(spans) >= least and "execution nightly" in names:
+        ids = {None, *(span["context"]["span_id"] for span in spans)}
+        whole = all(span["parent_id"] in ids for span in spans)
+        if len(spans) >= least and "execution nightly" in names and whole:
             return spans
         assert time.monotonic() < deadline, f"{len(spans)} spans: {sorted(names)}"
         await asyncio.sleep(0.5)
