@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +45,16 @@ class Typed:
         self._patch.setattr(sys, "argv", ["evalstudio", *arguments])
         self._patch.setattr(sys, "stdin", io.StringIO(stdin) if isinstance(stdin, str) else stdin)
         self._capsys.readouterr()
-        ended = 0
+        ended, log = 0, logging.getLogger("evalstudio")
+        handlers, level = [*log.handlers], log.level
         try:
             main()
         except SystemExit as error:
             ended = int(error.code or 0)
+        finally:
+            # What a server logs to is closed with the test.
+            log.handlers[:] = handlers
+            log.setLevel(level)
         found = self._capsys.readouterr()
         assert code in (None, ended), f"{arguments}: {ended}\n{found.out}\n{found.err}"
         return Done(ended, found.out, found.err)
