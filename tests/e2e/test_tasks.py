@@ -169,7 +169,7 @@ def test_why_was_the_requirement_missed(visitor: Visitor) -> None:
     latest = page.get_by_role("table", name="Executions").get_by_role("row").nth(1)
     visitor.click(latest.get_by_role("link"))
     requirements = page.get_by_role("table", name="Requirements").get_by_role("row")
-    expect(requirements.filter(has_text="passRate")).to_contain_text("22 of 30 passed")
+    expect(requirements.filter(has_text="pass rate at least")).to_contain_text("22 of 30 passed")
     expect(requirements.filter(has_text="Missed")).to_have_count(1)
     used = page.get_by_role("table", name="Cost and tokens by role").get_by_role("row")
     expect(used.filter(has_text="Agent")).to_contain_text("not known")

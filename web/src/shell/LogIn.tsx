@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { logIn, queryClient } from '../api/queries';
 
-export function LogIn() {
+export default function LogIn() {
   const [token, setToken] = useState('');
   const login = useMutation({ mutationFn: logIn, onSuccess: () => queryClient.invalidateQueries() });
   const submit = (event: FormEvent) => {

@@ -8,11 +8,11 @@ import { lazy, Suspense, useEffect, useRef } from 'react';
 import { feed } from '../api/events';
 import { sessionQuery, statusQuery } from '../api/queries';
 import { ConnectionBanner } from './ConnectionBanner';
-import { LogIn } from './LogIn';
 import { Navigation } from './Navigation';
 import { SchemeToggle } from './SchemeToggle';
 import classes from './Shell.module.css';
 
+const LogIn = lazy(() => import('./LogIn'));
 const Palette = lazy(() => import('./Palette'));
 
 export function Shell() {
@@ -29,7 +29,13 @@ export function Shell() {
     if (session.data?.authenticated) feed.start();
   }, [session.data?.authenticated]);
 
-  if (shut) return <LogIn />;
+  if (shut) {
+    return (
+      <Suspense fallback={null}>
+        <LogIn />
+      </Suspense>
+    );
+  }
   return (
     <AppShell
       header={{ height: 48 }}
