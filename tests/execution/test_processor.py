@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import socket
 import subprocess
 import sys
 import time
@@ -21,10 +18,9 @@ from sqlalchemy import select, text
 from tests.execution.test_executing import runs_of, start
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.execution import workers
 from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor
 from evalstudio.execution.run_worker import RunWorker
-from evalstudio.execution.workers import has_died, new_worker_id
+from evalstudio.execution.workers import new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import Execution, RunSummary
 from evalstudio.storage import queue
@@ -214,40 +210,6 @@ class TestTakingOver:
             assert len(await project.store.claim(living, 1, 600)) == 1
             await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
             assert (await project.row()).worker_id == living
-
-    def test_a_worker_is_named_by_its_machine_and_process(self) -> None:
-        host, pid = re.escape(socket.gethostname()), os.getpid()
-        assert re.fullmatch(
-            f"{host}/[0-9a-f]{{8}}/[1-9][0-9]*:{pid}-[1-9][0-9]*:[0-9a-f]{{8}}", new_worker_id()
-        )
-        assert new_worker_id() != new_worker_id()
-
-    def test_only_what_is_certainly_gone_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        host = new_worker_id().partition(":")[0]
-        assert has_died(f"{host}:999999999")
-        for living in (f"{host}:{os.getpid()}:x", f"{host}:x:1", f"{host}:", "elsewhere:999999999:x", host):
-            assert not has_died(living), living
-        machine, boot, _ = host.split("/")
-        assert not has_died(f"{machine}/{boot}/1:999999999-5:x"), "another namespace of process numbers"
-        rebooted = f"{machine}/00000000/1:999999999-5:x"
-        assert not has_died(rebooted), "another machine of the same name"
-        assert has_died(rebooted, one_machine=True), "before this machine was started anew"
-
-    def test_another_process_with_the_same_number_is_not_the_worker(self) -> None:
-        place, own, _ = new_worker_id().split(":")
-        pid, started = own.split("-")
-        assert not has_died(f"{place}:{pid}-{started}:x")
-        assert has_died(f"{place}:{pid}-{int(started) - 1}:x")
-
-    def test_a_process_that_may_not_be_asked_is_alive(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        host = new_worker_id().partition(":")[0]
-
-        def refused(number: int, signal: int) -> None:
-            assert (number, signal) == (77, 0)
-            raise PermissionError
-
-        monkeypatch.setattr(workers.os, "kill", refused)
-        assert not has_died(f"{host}:77:x")
 
 
 class TestHowMuchAtOnce:
