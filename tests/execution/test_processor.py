@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tests.execution.test_executing import runs_of, start
 from tests.support.projects import calls, make_project, scripted
 
 from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor
-from evalstudio.execution.run_worker import RunWorker
+from evalstudio.execution.run_worker import AttemptInterrupted, RunWorker
 from evalstudio.execution.workers import new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
 from evalstudio.project.entities import Execution, RunSummary
@@ -204,8 +205,21 @@ class TestTakingOver:
             (run,) = await project.runs()
             assert (run.status, run.attempt) == ("completed", 2)
 
-    async def test_runs_of_the_living_are_left_alone(self, prepared: Any) -> None:
+    async def test_runs_from_before_the_machine_was_started_anew_are_taken_at_once(
+        self, prepared: Any
+    ) -> None:
+        machine, _, rest = new_worker_id().split("/")
         async with prepared() as project:
+            assert len(await project.store.claim(f"{machine}/00000000/{rest}", 1, 600)) == 1
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
+            assert [(run.status, run.attempt) for run in await project.runs()] == [("completed", 2)]
+
+    async def test_runs_of_the_living_are_left_alone(self, prepared: Any) -> None:
+        async def unexpected(workers: Any) -> int:
+            raise AssertionError("nobody has died, and writing holds up the others")
+
+        async with prepared() as project:
+            project.store.abandon = unexpected
             living = new_worker_id()
             assert len(await project.store.claim(living, 1, 600)) == 1
             await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
@@ -314,6 +328,24 @@ class TestFailures:
             assert (result.outcome, result.fault) == ("error", "system")
             assert result.reason.startswith("RuntimeError: boom (")
             assert [run.status for run in by_id.values()] == ["completed"]
+
+    async def test_an_interrupted_attempt_is_tried_again_and_says_why(self, prepared: Any) -> None:
+        async with prepared() as project:
+            execute = RunWorker.execute
+
+            async def interrupted_at_first(worker: RunWorker, claimed: Any) -> Any:
+                if claimed.lease.attempt == 1:
+                    raise AttemptInterrupted("the process was stopped")
+                return await execute(worker, claimed)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", interrupted_at_first)
+                await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
+            (run,) = await project.runs()
+            assert (run.status, run.attempt) == ("completed", 2)
+            first = (await project.store.run(run.id, attempt=1)).result
+            assert first.outcome == "error"
+            assert first.reason.startswith("Interrupted: the process was stopped.")
 
     @pytest.mark.parametrize("operation", ["append_turn", "finish", "wait_for_work"])
     async def test_a_database_that_stays_away_stops_the_processor(
@@ -497,3 +529,14 @@ class TestStopping:
             await asyncio.sleep(0.1)
             await start(project.workspace, project.folder)
             await project.asked(2)
+
+
+async def test_telemetry_is_told_of_an_execution_once_its_last_run_has_ended(prepared: Any) -> None:
+    told: list[Any] = []
+    async with prepared(count=2) as project:
+        processor: Any = Processor(project.workspace, concurrency=1)
+        processor._telemetry = SimpleNamespace(execution_ended=told.append)
+        await processor.run(stop=asyncio.Event(), until=project.done)
+        assert [(one.id, one.status, one.runs["passed"]) for one in told] == [
+            (project.execution.id, "completed", 2)
+        ]
