@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -20,10 +21,13 @@ from tests.execution.test_executing import runs_of, start
 from tests.support.projects import calls, make_project, scripted
 
 from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor
+from evalstudio.execution.request import request_for, start_execution
 from evalstudio.execution.run_worker import AttemptInterrupted, RunWorker
 from evalstudio.execution.workers import new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
-from evalstudio.project.entities import Execution, RunSummary
+from evalstudio.messages import TokensUsage
+from evalstudio.project.entities import Execution, RunSummary, reasons_of
+from evalstudio.project.requirements import Budget
 from evalstudio.storage import queue
 from evalstudio.storage.contract import ClaimedRun
 from evalstudio.storage.errors import StorageError, StorageUnavailable
@@ -182,14 +186,17 @@ class TestLeases:
         async with prepared() as project:
             await project.store.cancel(execution_id=project.execution.id)
 
-            async def unexpected(leases: Any, seconds: float) -> Any:
-                raise AssertionError("there is nothing to renew")
+            beats: list[Any] = []
 
-            project.store.heartbeat = unexpected
+            async def noted(leases: Any, seconds: float) -> Any:
+                beats.append(leases)
+
+            project.store.heartbeat = noted
             processor = Processor(project.workspace, lease_seconds=0.09)
             async with working(processor) as work:
                 await asyncio.sleep(0.3)
                 assert not work.done()
+            assert beats == []
 
 
 class TestTakingOver:
@@ -477,6 +484,33 @@ class TestStopping:
             row = await project.row()
             assert (row.status, row.attempt, row.losses, row.worker_id) == ("queued", 2, 0, None)
 
+    async def test_what_is_stopped_has_ended_before_another_may_take_it(self, prepared: Any) -> None:
+        async with prepared() as project:
+            order: list[str] = []
+            begun, stop = asyncio.Event(), asyncio.Event()
+            release = project.store.release
+
+            async def slow_to_end(worker: RunWorker, claimed: Any) -> Any:
+                begun.set()
+                try:
+                    await asyncio.sleep(600)
+                finally:
+                    await asyncio.sleep(0.1)
+                    order.append("ended")
+
+            async def noted(leases: Any) -> int:
+                order.append("released")
+                return await release(leases)
+
+            project.store.release = noted
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", slow_to_end)
+                async with working(Processor(project.workspace, grace_seconds=0), stop=stop) as work:
+                    await begun.wait()
+                    stop.set()
+                    await work
+            assert order == ["ended", "released"]
+
     async def test_leases_are_kept_while_the_last_runs_finish(self, prepared: Any) -> None:
         async with prepared(wait=1.5) as project:
             stop = asyncio.Event()
@@ -540,3 +574,22 @@ async def test_telemetry_is_told_of_an_execution_once_its_last_run_has_ended(pre
         assert [(one.id, one.status, one.runs["passed"]) for one in told] == [
             (project.execution.id, "completed", 2)
         ]
+
+
+async def test_a_budget_is_looked_at_after_each_run(prepared: Any) -> None:
+    async with prepared(count=5) as project:
+        stored = await project.store.find("eval", "all")
+        request = replace(await request_for(project.workspace, stored), budget=Budget(max_tokens=10))
+        execution = await start_execution(project.workspace, request)
+        execute = RunWorker.execute
+
+        async def with_tokens(worker: RunWorker, claimed: Any) -> Any:
+            return replace(await execute(worker, claimed), tokens_usage=TokensUsage(total_tokens=6))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RunWorker, "execute", with_tokens)
+            processor = Processor(project.workspace, concurrency=1, execution_id=execution.id)
+            await processor.run(stop=asyncio.Event(), until=project.idle)
+        spent = await project.store.execution(execution.id)
+        assert spent.counts.passed == 2
+        assert "budget" in reasons_of(spent.partial)
