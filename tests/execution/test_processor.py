@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,12 +20,14 @@ from sqlalchemy import select, text
 from tests.execution.test_executing import runs_of, start
 from tests.support.projects import calls, make_project, scripted
 
-from evalstudio.execution import workers
 from evalstudio.execution.processor import GRACE_SECONDS, LEASE_SECONDS, Processor
-from evalstudio.execution.run_worker import RunWorker
-from evalstudio.execution.workers import has_died, new_worker_id
+from evalstudio.execution.request import request_for, start_execution
+from evalstudio.execution.run_worker import AttemptInterrupted, RunWorker
+from evalstudio.execution.workers import new_worker_id
 from evalstudio.execution.workspace import Workspace, open_workspace
-from evalstudio.project.entities import Execution, RunSummary
+from evalstudio.messages import TokensUsage
+from evalstudio.project.entities import Execution, RunSummary, reasons_of
+from evalstudio.project.requirements import Budget
 from evalstudio.storage import queue
 from evalstudio.storage.contract import ClaimedRun
 from evalstudio.storage.errors import StorageError, StorageUnavailable
@@ -185,14 +186,17 @@ class TestLeases:
         async with prepared() as project:
             await project.store.cancel(execution_id=project.execution.id)
 
-            async def unexpected(leases: Any, seconds: float) -> Any:
-                raise AssertionError("there is nothing to renew")
+            beats: list[Any] = []
 
-            project.store.heartbeat = unexpected
+            async def noted(leases: Any, seconds: float) -> Any:
+                beats.append(leases)
+
+            project.store.heartbeat = noted
             processor = Processor(project.workspace, lease_seconds=0.09)
             async with working(processor) as work:
                 await asyncio.sleep(0.3)
                 assert not work.done()
+            assert beats == []
 
 
 class TestTakingOver:
@@ -208,46 +212,25 @@ class TestTakingOver:
             (run,) = await project.runs()
             assert (run.status, run.attempt) == ("completed", 2)
 
-    async def test_runs_of_the_living_are_left_alone(self, prepared: Any) -> None:
+    async def test_runs_from_before_the_machine_was_started_anew_are_taken_at_once(
+        self, prepared: Any
+    ) -> None:
+        machine, _, rest = new_worker_id().split("/")
         async with prepared() as project:
+            assert len(await project.store.claim(f"{machine}/00000000/{rest}", 1, 600)) == 1
+            await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
+            assert [(run.status, run.attempt) for run in await project.runs()] == [("completed", 2)]
+
+    async def test_runs_of_the_living_are_left_alone(self, prepared: Any) -> None:
+        async def unexpected(workers: Any) -> int:
+            raise AssertionError("nobody has died, and writing holds up the others")
+
+        async with prepared() as project:
+            project.store.abandon = unexpected
             living = new_worker_id()
             assert len(await project.store.claim(living, 1, 600)) == 1
             await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
             assert (await project.row()).worker_id == living
-
-    def test_a_worker_is_named_by_its_machine_and_process(self) -> None:
-        host, pid = re.escape(socket.gethostname()), os.getpid()
-        assert re.fullmatch(
-            f"{host}/[0-9a-f]{{8}}/[1-9][0-9]*:{pid}-[1-9][0-9]*:[0-9a-f]{{8}}", new_worker_id()
-        )
-        assert new_worker_id() != new_worker_id()
-
-    def test_only_what_is_certainly_gone_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        host = new_worker_id().partition(":")[0]
-        assert has_died(f"{host}:999999999")
-        for living in (f"{host}:{os.getpid()}:x", f"{host}:x:1", f"{host}:", "elsewhere:999999999:x", host):
-            assert not has_died(living), living
-        machine, boot, _ = host.split("/")
-        assert not has_died(f"{machine}/{boot}/1:999999999-5:x"), "another namespace of process numbers"
-        rebooted = f"{machine}/00000000/1:999999999-5:x"
-        assert not has_died(rebooted), "another machine of the same name"
-        assert has_died(rebooted, one_machine=True), "before this machine was started anew"
-
-    def test_another_process_with_the_same_number_is_not_the_worker(self) -> None:
-        place, own, _ = new_worker_id().split(":")
-        pid, started = own.split("-")
-        assert not has_died(f"{place}:{pid}-{started}:x")
-        assert has_died(f"{place}:{pid}-{int(started) - 1}:x")
-
-    def test_a_process_that_may_not_be_asked_is_alive(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        host = new_worker_id().partition(":")[0]
-
-        def refused(number: int, signal: int) -> None:
-            assert (number, signal) == (77, 0)
-            raise PermissionError
-
-        monkeypatch.setattr(workers.os, "kill", refused)
-        assert not has_died(f"{host}:77:x")
 
 
 class TestHowMuchAtOnce:
@@ -352,6 +335,24 @@ class TestFailures:
             assert (result.outcome, result.fault) == ("error", "system")
             assert result.reason.startswith("RuntimeError: boom (")
             assert [run.status for run in by_id.values()] == ["completed"]
+
+    async def test_an_interrupted_attempt_is_tried_again_and_says_why(self, prepared: Any) -> None:
+        async with prepared() as project:
+            execute = RunWorker.execute
+
+            async def interrupted_at_first(worker: RunWorker, claimed: Any) -> Any:
+                if claimed.lease.attempt == 1:
+                    raise AttemptInterrupted("the process was stopped")
+                return await execute(worker, claimed)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", interrupted_at_first)
+                await Processor(project.workspace).run(stop=asyncio.Event(), until=project.idle)
+            (run,) = await project.runs()
+            assert (run.status, run.attempt) == ("completed", 2)
+            first = (await project.store.run(run.id, attempt=1)).result
+            assert first.outcome == "error"
+            assert first.reason.startswith("Interrupted: the process was stopped.")
 
     @pytest.mark.parametrize("operation", ["append_turn", "finish", "wait_for_work"])
     async def test_a_database_that_stays_away_stops_the_processor(
@@ -483,6 +484,33 @@ class TestStopping:
             row = await project.row()
             assert (row.status, row.attempt, row.losses, row.worker_id) == ("queued", 2, 0, None)
 
+    async def test_what_is_stopped_has_ended_before_another_may_take_it(self, prepared: Any) -> None:
+        async with prepared() as project:
+            order: list[str] = []
+            begun, stop = asyncio.Event(), asyncio.Event()
+            release = project.store.release
+
+            async def slow_to_end(worker: RunWorker, claimed: Any) -> Any:
+                begun.set()
+                try:
+                    await asyncio.sleep(600)
+                finally:
+                    await asyncio.sleep(0.1)
+                    order.append("ended")
+
+            async def noted(leases: Any) -> int:
+                order.append("released")
+                return await release(leases)
+
+            project.store.release = noted
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RunWorker, "execute", slow_to_end)
+                async with working(Processor(project.workspace, grace_seconds=0), stop=stop) as work:
+                    await begun.wait()
+                    stop.set()
+                    await work
+            assert order == ["ended", "released"]
+
     async def test_leases_are_kept_while_the_last_runs_finish(self, prepared: Any) -> None:
         async with prepared(wait=1.5) as project:
             stop = asyncio.Event()
@@ -535,3 +563,33 @@ class TestStopping:
             await asyncio.sleep(0.1)
             await start(project.workspace, project.folder)
             await project.asked(2)
+
+
+async def test_telemetry_is_told_of_an_execution_once_its_last_run_has_ended(prepared: Any) -> None:
+    told: list[Any] = []
+    async with prepared(count=2) as project:
+        processor: Any = Processor(project.workspace, concurrency=1)
+        processor._telemetry = SimpleNamespace(execution_ended=told.append)
+        await processor.run(stop=asyncio.Event(), until=project.done)
+        assert [(one.id, one.status, one.runs["passed"]) for one in told] == [
+            (project.execution.id, "completed", 2)
+        ]
+
+
+async def test_a_budget_is_looked_at_after_each_run(prepared: Any) -> None:
+    async with prepared(count=5) as project:
+        stored = await project.store.find("eval", "all")
+        request = replace(await request_for(project.workspace, stored), budget=Budget(max_tokens=10))
+        execution = await start_execution(project.workspace, request)
+        execute = RunWorker.execute
+
+        async def with_tokens(worker: RunWorker, claimed: Any) -> Any:
+            return replace(await execute(worker, claimed), tokens_usage=TokensUsage(total_tokens=6))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RunWorker, "execute", with_tokens)
+            processor = Processor(project.workspace, concurrency=1, execution_id=execution.id)
+            await processor.run(stop=asyncio.Event(), until=project.idle)
+        spent = await project.store.execution(execution.id)
+        assert spent.counts.passed == 2
+        assert "budget" in reasons_of(spent.partial)

@@ -53,6 +53,8 @@ async def repetitions_of(workspace: Workspace, execution: Execution) -> list[tup
 async def test_another_worker_goes_on_where_one_was_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Once at the start and after each run: nobody waits until the dead are looked for again.
+    monkeypatch.setattr("evalstudio.execution.processor._TAKE_OVER_SECONDS", 600)
     async with started(tmp_path) as (workspace, execution):
         await without_looking(workspace, monkeypatch)
         waiting = await workspace.store.execution(execution.id)

@@ -14,8 +14,9 @@ from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 from evalstudio.evaluators.results import Turn
 from evalstudio.messages import TokensUsage
 from evalstudio.project.entities import Execution
+from evalstudio.project.requirements import Budget, Requirement
 from evalstudio.storage import attempts, queue
-from evalstudio.storage.contract import Filters, Heartbeat, Lease, NewRun, RunEnding
+from evalstudio.storage.contract import Filters, Heartbeat, Lease, NewRun, RunEnding, Snapshot
 from evalstudio.storage.errors import LeaseLost, StorageError
 from evalstudio.storage.schema import executions, outputs, runs, turns
 from evalstudio.storage.store import SqlStore
@@ -170,6 +171,20 @@ class TestHeartbeats:
         await store.database.write(lambda unit: unit.connection.execute(long_ago).rowcount)
         (again,) = await claimed(store, "w2")
         assert (again.lease.run_id, again.lease.attempt) == (mine.lease.run_id, 2)
+
+    async def test_a_lease_is_over_after_its_last_millisecond_or_beyond_a_day(
+        self, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not store.database.on_one_machine:
+            return
+        await queued(store)
+        await claimed(store)
+        clock, day = 100 * 86_400_000, 86_400_000
+        monkeypatch.setattr("evalstudio.storage.transaction.steady_ms", lambda: clock)
+        for left, is_over in ((-1, True), (0, False), (day, False), (day + 1, True)):
+            lease = update(runs).values(lease_until=clock + left)
+            await store.database.write(lambda unit, lease=lease: unit.connection.execute(lease).rowcount)
+            assert await store.database.read(queue.has_work) is is_over, left
 
     async def test_a_heartbeat_does_not_extend_the_lease_of_another_worker(self, store: SqlStore) -> None:
         await queued(store, 2)
@@ -387,6 +402,35 @@ class TestQueueing:
             {"branch": "main"},
         )
         assert (kept.status, kept.completed_at, kept.started_at) == ("queued", None, None)
+
+    async def test_an_execution_begins_with_everything_it_was_started_with(self, store: SqlStore) -> None:
+        execution = Execution(
+            partial="only",
+            replayed=True,
+            source="rescored",
+            rescored_from="earlier",
+            requirements=[Requirement(pass_rate=0.9, confidence=0.95)],
+            budget=Budget(max_tokens=700),
+            until_decided=8,
+        )
+        environment, new = Snapshot.of({"version": "1.2"}), new_run()
+        kept = await store.enqueue(execution, [new], environment=environment)
+        for name in execution.model_fields_set:
+            assert getattr(kept, name) == getattr(execution, name), name
+        row = await store.database.read(lambda unit: unit.connection.execute(select(executions)).one())
+        assert (row.requirements, row.budget) == (
+            [{"passRate": 0.9, "confidence": 0.95}],
+            {"maxTokens": 700},
+        )
+        assert await store.environment_of(execution.id) == {"version": "1.2"}
+        assert (await claimed(store))[0].scenario == {"name": "Booking", "script": ["Book a table"]}
+        assert (await row_of(store, new.id)).case_hash == new.case_hash
+
+    async def test_an_execution_without_more_has_none_of_it(self, store: SqlStore) -> None:
+        kept = await store.enqueue(Execution(), [new_run(case=None)])
+        assert (kept.partial, kept.replayed, kept.source, kept.rescored_from) == (None, False, "live", None)
+        assert (kept.requirements, kept.budget, kept.until_decided) == ([], None, None)
+        assert await store.environment_of(kept.id) is None
 
     async def test_runs_and_executions_are_found_by_their_names(self, store: SqlStore) -> None:
         execution = await queued(store, case={"name": "Straße", "vars": {}})

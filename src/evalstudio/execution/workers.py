@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import socket
 from functools import lru_cache
 from pathlib import Path
 
+_PROC = Path("/proc")
 _START_TIME = 19  # field 22 of /proc/PID/stat, counted from behind the name in brackets
+# The number of a process and when it began. Longer ones no system gives out, and asking for them fails.
+_PROCESS = re.compile("([0-9]{1,9})(?:-([0-9]{1,18}))?")
 
 
 def new_worker_id() -> str:
@@ -25,15 +29,16 @@ def has_died(worker_id: str, *, one_machine: bool = False) -> bool:
     place, _, rest = worker_id.partition(":")
     if one_machine and place.count("/") == 2 and place.split("/")[1] != _boot():
         return True
-    number, _, started = rest.partition(":")[0].partition("-")
-    if place != _place() or not number.isdecimal():
+    process = _PROCESS.fullmatch(rest.partition(":")[0])
+    if place != _place() or process is None:
         return False
+    number, started = int(process[1]), int(process[2] or 0)
     try:
-        os.kill(int(number), 0)
+        os.kill(number, 0)
     except OSError as error:
         return isinstance(error, ProcessLookupError)
     # Another process may have been given the same number since.
-    return started.isdecimal() and int(started) > 0 and _started(int(number)) != int(started)
+    return started > 0 and _started(number) != started
 
 
 @lru_cache(maxsize=1)
@@ -47,14 +52,14 @@ def _place() -> str:
 
 def _boot() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+        return (_PROC / "sys/kernel/random/boot_id").read_bytes()[:8].decode()
     except OSError:
         return "0"
 
 
 def _namespace() -> int:
     try:
-        return os.stat("/proc/self/ns/pid").st_ino
+        return (_PROC / "self/ns/pid").stat().st_ino
     except OSError:
         return 0
 
@@ -62,7 +67,8 @@ def _namespace() -> int:
 def _started(pid: int) -> int | None:
     """When a process began, in clock ticks since the machine did."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        return int(text.rpartition(")")[2].split()[_START_TIME])
+        # As bytes: a process may have any name, brackets and broken characters included.
+        stat = (_PROC / f"{pid}/stat").read_bytes()
+        return int(stat.rpartition(b")")[2].split()[_START_TIME])
     except (OSError, ValueError, IndexError):
         return None

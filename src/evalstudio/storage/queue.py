@@ -93,7 +93,7 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
 
 
 def _document(definition: Definition) -> dict[str, Any]:
-    return definition.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return definition.model_dump(by_alias=True, exclude_none=True)
 
 
 def run_row(run: NewRun, execution: Execution, moment: int) -> dict[str, Any]:
