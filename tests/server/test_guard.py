@@ -421,10 +421,10 @@ class TestThrottle:
 class Exchange:
     """A guard over an app that answers with a status, and one request after the other."""
 
-    def __init__(self, policy: ServerPolicy, answer: int = 200) -> None:
+    def __init__(self, policy: ServerPolicy, answer: int = 200, ended: EndedSessions | None = None) -> None:
         self.reached = 0
         self.answer = answer
-        self.guard = Guard(self._app, policy, AccessControl(policy.token))
+        self.guard = Guard(self._app, policy, AccessControl(policy.token, ended))
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         self.reached += 1
@@ -581,6 +581,54 @@ class CountedEndings(EndedSessions):
     async def add(self, session: Session) -> None:
         self.added += 1
         await super().add(session)
+
+
+class LookedFor(EndedSessions):
+    """Learns at every look that all sessions were ended at another server."""
+
+    looks = 0
+
+    async def refresh(self) -> None:
+        self.looks += 1
+
+    def __contains__(self, session: Session) -> bool:
+        return self.looks > 0
+
+
+class TestWhoLoggedOutElsewhere:
+    @pytest.mark.parametrize(
+        ("path", "looks"),
+        [
+            ("/api/runs", 1),
+            ("/api/session", 1),
+            ("/api/health", 0),
+            ("/api/ready", 0),
+            ("/", 0),
+            ("/runs", 0),
+        ],
+    )
+    async def test_it_is_looked_up_where_a_session_counts(self, path: str, looks: int) -> None:
+        ended = LookedFor()
+        facts = request(path=path, cookie=f"{COOKIE}={issue(TOKEN)}")
+        await AccessControl(TOKEN, ended).refresh(facts)
+        assert ended.looks == looks
+
+    @pytest.mark.parametrize("cookie", [None, "no-session", issue("another token")])
+    async def test_it_is_not_looked_up_for_whoever_has_no_session(self, cookie: str | None) -> None:
+        ended = LookedFor()
+        headers = {} if cookie is None else {"cookie": f"{COOKIE}={cookie}"}
+        await AccessControl(TOKEN, ended).refresh(request(**headers))
+        assert ended.looks == 0
+
+    async def test_without_a_token_there_are_no_sessions(self) -> None:
+        ended = LookedFor()
+        await AccessControl(None, ended).refresh(request(cookie=f"{COOKIE}={issue(TOKEN)}"))
+        assert ended.looks == 0
+
+    async def test_the_guard_looks_before_it_believes_a_session(self) -> None:
+        exchange = Exchange(CLOSED, ended=LookedFor())
+        assert (await exchange(cookie=f"{COOKIE}={issue(TOKEN)}"))[0] == 401
+        assert exchange.reached == 0
 
 
 class TestTheTokenOfTheServer:

@@ -25,7 +25,8 @@ from .throttle import TokenThrottle, TooManyTokens, caller_of
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Answered without a token: they reveal nothing about the project.
 SESSION_PATH = "/api/session"
-OPEN_PATHS = frozenset({"/api/health", "/api/ready", SESSION_PATH})
+_WITHOUT_SESSION = frozenset({"/api/health", "/api/ready"})
+OPEN_PATHS = _WITHOUT_SESSION | {SESSION_PATH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,9 @@ class AccessControl:
 
     async def refresh(self, facts: RequestFacts) -> None:
         """Learn who logged out at another server, before a session is believed."""
-        needs_session = facts.is_api and (facts.path not in OPEN_PATHS or facts.path == SESSION_PATH)
-        cookie = session_cookie(facts.headers) if self.token is not None and needs_session else None
-        if self.token is not None and read_session(self.token, cookie) is not None:
+        if self.token is None or not facts.is_api or facts.path in _WITHOUT_SESSION:
+            return
+        if read_session(self.token, session_cookie(facts.headers)) is not None:
             await self._ended.refresh()
 
     def is_token(self, address: str, text: str) -> bool:
