@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstudio.base.retry import backoff, retry_after
+from evalstudio.base.retry import backoff, retry_after, spread
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -50,3 +51,11 @@ def test_a_wait_begins_with_the_first_doubles_and_has_an_end(
     assert backoff(1, first, longest) == first
     assert first <= wait <= longest
     assert backoff(retry + 1, first, longest) in (wait, min(longest, 2 * wait))
+
+
+def test_waits_differ_without_changing_what_a_seed_yields() -> None:
+    before = random.getstate()
+    numbers = {spread() for _ in range(10)}
+    assert len(numbers) == 10
+    assert all(0 <= number < 1 for number in numbers)
+    assert random.getstate() == before

@@ -6,6 +6,11 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from random import Random
+
+# Of our own: agents and evaluators that seed the module's must get the numbers they expect.
+spread = Random().random
+"""A number from 0 to 1, by which waits differ so that not all who wait come back at once."""
 
 
 def backoff(retry: int, first: float, longest: float) -> float:

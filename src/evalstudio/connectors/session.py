@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from random import random
 from time import perf_counter
 from typing import Any, cast
 from uuid import uuid4
@@ -23,6 +22,7 @@ from ..base.json_text import json_text
 from ..base.paths import Steps, texts_in
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve, values_of
+from ..base.retry import spread
 from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
 from ..messages import Message
@@ -243,7 +243,7 @@ class AgentSession:
         if reason := policy.too_long(asked, left):
             failure.args = (f"{failure}; it {reason}",)
             return None
-        wait = policy.wait_before(len(attempts), asked, random())
+        wait = policy.wait_before(len(attempts), asked, spread())
         return wait if wait < left else None
 
     def _note(self, hook: str, taken: _Call) -> None:

@@ -9,12 +9,11 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from random import random
 from time import monotonic
 from typing import Protocol, TypeVar
 
 from ..base.concurrency import own_clock_paused
-from ..base.retry import backoff
+from ..base.retry import backoff, spread
 from .settings import ModelError
 from .usage import RoleUsage
 
@@ -217,7 +216,7 @@ async def call_with_retries(
             limiter.leave()
         if failure.status in _CREDENTIALS:
             limiter.refused(failure.message)
-        wait = wait_before(tries, failure.retry_after, random())
+        wait = wait_before(tries, failure.retry_after, spread())
         if failure.throttled:
             limiter.throttled(started, wait)
             if quota is not None:
