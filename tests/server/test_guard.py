@@ -613,7 +613,11 @@ class TestWhoLoggedOutElsewhere:
         await AccessControl(TOKEN, ended).refresh(facts)
         assert ended.looks == looks
 
-    @pytest.mark.parametrize("cookie", [None, "no-session", issue("another token")])
+    @pytest.mark.parametrize(
+        "cookie",
+        [None, "no-session", issue("another token")],
+        ids=["none", "no session", "that of another server"],
+    )
     async def test_it_is_not_looked_up_for_whoever_has_no_session(self, cookie: str | None) -> None:
         ended = LookedFor()
         headers = {} if cookie is None else {"cookie": f"{COOKIE}={cookie}"}
