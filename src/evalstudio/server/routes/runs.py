@@ -25,7 +25,15 @@ from ...execution.request import (
     trial_request,
 )
 from ...execution.rescoring import NotRescorable, rescore
-from ...project.entities import Connector, Execution, ExecutionSource, ExecutionStatus, Run, RunStatus
+from ...project.entities import (
+    AgentErrors,
+    Connector,
+    Execution,
+    ExecutionSource,
+    ExecutionStatus,
+    Run,
+    RunStatus,
+)
 from ...project.secrets import masked
 from ...reporting.reports import write_reports, writer_for
 from ...reporting.requirements import ExecutionConclusion
@@ -108,6 +116,7 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         requirements=[*request.requirements, *body.requirements],
         budget=body.budget or request.budget,
         until_decided=body.until_decided,
+        agent_errors=body.agent_errors,
     )
 
 
@@ -122,13 +131,13 @@ async def get_conclusion(
     studio: StudioDep,
     id: Identity,
     agent_errors: Annotated[
-        Literal["error", "fail"], Query(alias="agentErrors", description="What an agent's errors count as")
-    ] = "error",
+        AgentErrors | None,
+        Query(alias="agentErrors", description="What an agent's errors count as, if not as it was started"),
+    ] = None,
 ) -> ExecutionConclusion:
     """Whether an execution reached what is required, so far or in the end, with the evidence."""
     execution = await studio.store.execution(id)
-    done = await conclude(studio.store, execution, agent_errors_fail=agent_errors == "fail")
-    return done.result
+    return (await conclude(studio.store, execution.counting(agent_errors))).result
 
 
 @executions_router.delete(

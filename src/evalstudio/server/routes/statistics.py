@@ -78,8 +78,9 @@ def _duration(execution: Execution) -> float | None:
 @router.get("/executions/{id}", operation_id="getExecutionSummary", responses=refusals(404))
 async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary:
     """What an execution came to, or has come to so far: the same numbers as the command line prints."""
-    await studio.store.execution(id)
-    return summarize(await studio.store.run_groups(Filters(execution_id=id)))
+    execution = await studio.store.execution(id)
+    groups = await studio.store.run_groups(Filters(execution_id=id))
+    return summarize(groups, agent_errors_fail=execution.agent_errors_fail)
 
 
 @router.get("/executions/{id}/distributions", operation_id="getDistributions", responses=refusals(404))
