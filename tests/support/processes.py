@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
 def descendants(process: int) -> list[int]:
-    children = Path(f"/proc/{process}/task").glob("*/children")
-    below = [int(one) for listed in children for one in listed.read_text().split()]
+    below = list[int]()
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            below += map(int, children.read_text().split())
     return [*below, *(further for one in below for further in descendants(one))]
+
+
+def name_of(process: int) -> str:
+    """Its command line; nothing where it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ").strip()
+    return ""
 
 
 def is_running(process: int) -> bool:
