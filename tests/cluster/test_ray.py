@@ -18,6 +18,7 @@ import pytest
 from tests.support.command_line import COMMAND
 from tests.support.model_server import Recorded, threaded_server
 from tests.support.plugin_files import EXAMPLES, REPOSITORY
+from tests.support.processes import descendants
 from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.scoring_files import Folder, Said, command, rows
 
@@ -57,7 +58,10 @@ def fate(ctx):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with open_cluster(ExecutionSettings(type="ray"), cpus=2) as cluster:
+        # Ray has handlers of its own, which would end the process before it can say what is kept.
+        assert {number: signal.getsignal(number) for number in handlers} == handlers
         yield cluster
 
 
@@ -114,12 +118,6 @@ def test_a_cluster_of_this_machine_listens_on_loopback_and_asks_for_a_token(clus
 
 # 127.0.0.1 and ::1, as /proc writes them.
 LOOPBACK = ("0100007F:", "00000000000000000000000001000000:", "0000000000000000FFFF00000100007F:")
-
-
-def descendants(process: int) -> list[int]:
-    children = Path(f"/proc/{process}/task").glob("*/children")
-    below = [int(one) for listed in children for one in listed.read_text().split()]
-    return [*below, *(further for one in below for further in descendants(one))]
 
 
 def listening(process: int) -> set[str]:

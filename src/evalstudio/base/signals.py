@@ -68,6 +68,19 @@ def interrupt_on_signals() -> Generator[None]:
         _restore(before)
 
 
+@contextmanager
+def keep_handlers() -> Generator[None]:
+    """For a library that installs handlers of its own when it starts: ours are back afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[signal.Signals, object] = {number: signal.getsignal(number) for number in _handled()}
+    try:
+        yield
+    finally:
+        _restore(before)
+
+
 def end_process_on_signals() -> None:
     """From here on a signal ends the process at once; for what is left to do when it was stopped."""
     _handle_signals(lambda _number, _frame: end_process())
@@ -90,9 +103,12 @@ def _handle_signals(handler: Handler, *, but: signal.Signals | None = None) -> d
     """Have the signals handled; what handled them before. Only the main thread can do this."""
     if threading.current_thread() is not threading.main_thread():
         return {}
+    return {number: signal.signal(number, handler) for number in _handled() if number is not but}
+
+
+def _handled() -> list[signal.Signals]:
     names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [signal.Signals[name] for name in names if hasattr(signal, name)]
-    return {number: signal.signal(number, handler) for number in numbers if number is not but}
+    return [signal.Signals[name] for name in names if hasattr(signal, name)]
 
 
 def _restore(before: dict[signal.Signals, object]) -> None:

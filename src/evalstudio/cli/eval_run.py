@@ -323,6 +323,7 @@ async def follow(
                 execution,
                 stop=stop,
                 concurrency=concurrency,
+                agent_errors_fail=agent_errors_fail,
                 options=models,
                 follow=show,
             )

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 from ..base.extras import needs_extra
 from ..base.outages import Unavailable
 from ..base.problems import InvalidInput
+from ..base.signals import keep_handlers
 from ..project.config import ExecutionSettings
 
 NAMESPACE = "evalstudio"
@@ -78,6 +80,7 @@ def open_cluster(
     finally:
         ray.shutdown()
         if folder is not None:
+            _end_all_in(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -92,13 +95,17 @@ def _import_ray(address: str | None) -> Any:
     with needs_extra("ray", "--on ray", InvalidInput):
         ray: Any = import_module("ray")
         worker: Any = import_module("ray._private.worker")
+        utils: Any = import_module("ray._private.utils")
     # Notices of ended workers go to the standard output, whatever the log level.
     if hasattr(worker, "print_to_stdstream"):
-        worker.print_to_stdstream = _print_nothing
+        worker.print_to_stdstream = _do_nothing
+    # SIGTERM would end the process on the spot, while it is ours to say what is kept and how to go on.
+    if hasattr(utils, "set_sigterm_handler"):
+        utils.set_sigterm_handler = _do_nothing
     return ray
 
 
-def _print_nothing(*_: object, **__: object) -> None:
+def _do_nothing(*_: object, **__: object) -> None:
     pass
 
 
@@ -107,6 +114,17 @@ def _private_folder() -> str | None:
     if len(tempfile.gettempdir()) > _LONGEST_FOLDER:
         return None
     return tempfile.mkdtemp(prefix="evalstudio-")
+
+
+def _end_all_in(folder: str) -> None:
+    """End what is left of a cluster: processes that have a file in its folder open.
+
+    A closed terminal ends some of them before the others, which would then stay for minutes.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(os.readlink(one).startswith(f"{folder}/") for one in (process / "fd").iterdir()):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _connect(
@@ -137,7 +155,8 @@ def _start(ray: Any, address: str | None, options: dict[str, Any]) -> None:
     """Ray gives a node half a minute to start, which a busy machine may not have; then it is tried again."""
     for left in reversed(range(_STARTS)):
         try:
-            ray.init(address=address or "local", **options)
+            with keep_handlers():
+                ray.init(address=address or "local", **options)
             return
         except Exception as error:
             if address is not None or not left or "timed out during startup" not in str(error):

@@ -6,8 +6,10 @@ The queue stays in the database: who works on it, and that nothing is done twice
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from ..execution.processor import Follow, watching, work_off
@@ -17,6 +19,19 @@ from ..project.entities import Execution
 from .connection import open_cluster
 from .pool import ActorPool
 from .sending import SentConfig, project_folder, sent_config
+
+# Longer than a worker takes to finish or release what it has.
+_LONGEST_STOP_SECONDS = 30.0
+_ASK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What workers are to do, and how."""
+
+    execution_id: str
+    concurrency: int | None
+    agent_errors_fail: bool
 
 
 class QueueActor:
@@ -29,10 +44,15 @@ class QueueActor:
     async def ready(self) -> None:
         self._project.enter()
 
-    async def work(self, seat: int, execution_id: str, concurrency: int | None) -> None:
+    async def work(self, seat: int, orders: Orders) -> None:
         async with open_workspace(self._project.config_path, self._options) as workspace:
-            execution = await workspace.store.execution(execution_id)
-            await work_off(workspace, execution, stop=self._stop, concurrency=concurrency)
+            await work_off(
+                workspace,
+                await workspace.store.execution(orders.execution_id),
+                stop=self._stop,
+                concurrency=orders.concurrency,
+                agent_errors_fail=orders.agent_errors_fail,
+            )
 
     async def stop(self) -> None:
         self._stop.set()
@@ -47,6 +67,7 @@ async def work_off_on_ray(
     stop: asyncio.Event,
     workers: int | None = None,
     concurrency: int | None = None,
+    agent_errors_fail: bool = False,
     options: ModelOptions | None = None,
     follow: Follow | None = None,
 ) -> Execution:
@@ -57,33 +78,34 @@ async def work_off_on_ray(
         actor = cluster.ray.remote(QueueActor).options(
             num_cpus=1, max_concurrency=2, scheduling_strategy="SPREAD"
         )
-        count = workers or cluster.cpus
+        count, orders = workers or cluster.cpus, Orders(execution.id, concurrency, agent_errors_fail)
         pool = ActorPool(cluster.ray, lambda: actor.remote(project, options), count, at_once=1)
         async with watching(workspace, execution, follow):
             try:
-                await _until_stopped(
-                    lambda: _work(pool, execution.id, concurrency), stop, lambda: pool.tell_all("stop")
-                )
+                await _until_stopped(pool, _work(pool, orders), stop)
             finally:
                 pool.close()
     return await workspace.store.execution(execution.id)
 
 
-async def _work(pool: ActorPool, execution_id: str, concurrency: int | None) -> None:
-    async for _ in pool.each("work", range(1, pool.size + 1), execution_id, concurrency):
+async def _work(pool: ActorPool, orders: Orders) -> None:
+    async for _ in pool.each("work", range(1, pool.size + 1), orders):
         pass
 
 
-async def _until_stopped(
-    work: Callable[[], Awaitable[Any]], stop: asyncio.Event, tell: Callable[[], None]
-) -> None:
-    """Work; when it is to stop, say so to those who do, and wait until they have."""
-    working, stopping = asyncio.ensure_future(work()), asyncio.ensure_future(stop.wait())
+async def _until_stopped(pool: ActorPool, work: Coroutine[Any, Any, None], stop: asyncio.Event) -> None:
+    """Work; when it is to stop, say so to those who do, and wait until they have, for a while."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            tell()
-        await working
+        until = monotonic() + _LONGEST_STOP_SECONDS
+        # Again and again: one that took over from another has not heard it.
+        while not working.done() and pool.is_busy and monotonic() < until:
+            pool.tell_all("stop")
+            await asyncio.wait((working,), timeout=_ASK_SECONDS)
+        if working.done():
+            await working
     finally:
-        working.cancel()
         stopping.cancel()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)

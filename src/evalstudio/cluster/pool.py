@@ -88,6 +88,11 @@ class ActorPool:
                 one.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any worker has a task."""
+        return any(one.tasks for one in self._members)
+
     def tell_all(self, method: str) -> None:
         """Ask all workers something without waiting for an answer."""
         for member in self._members:
