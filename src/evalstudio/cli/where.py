@@ -74,7 +74,7 @@ def dataset_address(dataset: str, cluster: ExecutionSettings | None) -> str | No
     return dataset
 
 
-def processes(workers: int | None, cluster: ExecutionSettings | None) -> int:
+def processes(workers: int | None, cluster: ExecutionSettings | None) -> int | None:
     if workers is not None and workers > _MOST_PROCESSES and cluster is None:
         raise fail(f"--workers may be {_MOST_PROCESSES} at most on one machine; more are for --on ray")
-    return workers or 1
+    return workers
