@@ -323,7 +323,6 @@ async def follow(
                 execution,
                 stop=stop,
                 concurrency=concurrency,
-                agent_errors_fail=agent_errors_fail,
                 options=models,
                 follow=show,
             )
