@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -29,7 +29,7 @@ from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..llm.quota import SharedLimits
 from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
 from .dataset_files import DatasetFile
-from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
+from .datasets import CHUNK_BYTES, Chunk, DatasetError, read_chunks
 from .plan import PlanFiles, ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
 from .retrying import errored_lines, only_lines, replace_results
@@ -143,7 +143,7 @@ def score_dataset(
     When ``used_up`` gives a reason it ends before its last record: ``ended`` of the summary says why.
     """
     resources = set_up(job)
-    check_readable(job.dataset)
+    dataset_of(job).check()
     summary = empty_summary(resources.plan)
     watch = _Watch(used_up)
     with ResultsFile(job, resources.plan, summary) as results:
@@ -165,7 +165,7 @@ def score_dataset(
         retry_errors(job, summary, watch)
     summary.retries += resources.retries()
     if not summary.read:
-        raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
+        raise DatasetError(f"{job.dataset_name}:1: holds no records; a dataset needs at least one")
     return summary, resources.plan
 
 
@@ -227,10 +227,15 @@ def _until_stopped(chunks: Iterator[Chunk], scorer: Scorer) -> Iterator[Chunk]:
         yield chunk
 
 
+def dataset_of(job: ScoringJob) -> DatasetFile:
+    """The dataset of a job, as it is called in messages and where it is."""
+    return DatasetFile(job.dataset_name, job.address or "")
+
+
 def read_dataset(job: ScoringJob, plan: ScoringPlan, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The dataset of a job from its beginning, in chunks of about so many bytes."""
     if job.address is not None:
-        return whole_dataset(DatasetFile(job.address), size)
+        return whole_dataset(dataset_of(job), size)
     response_column = plan.fields.get("response", "response")
     return read_chunks(job.dataset, chunk_bytes=size, response_column=response_column)
 
@@ -244,15 +249,15 @@ def _refusal(job: ScoringJob, resources: JobResources, line: int) -> InvalidInpu
 def _first_difference(job: ScoringJob, resources: JobResources, last: int) -> str:
     """Where the dataset is no longer the one that was scored, in words."""
     assert job.output is not None
-    if job.dataset.is_file():
+    if dataset_of(job).is_file:
         chunks = read_dataset(job, resources.plan)
         now = ((record.line, record.id) for chunk in chunks for record in resources.scorer.chosen(chunk))
         for before, after in zip_longest(
             scored_records(job.output), takewhile(lambda at: at[0] <= last, now)
         ):
             if before != after:
-                return f"{_place(before)} was scored, and {job.dataset} has {_place(after)}"
-    return f"{job.dataset} has other records up to line {last}, though with the same ids"
+                return f"{_place(before)} was scored, and {job.dataset_name} has {_place(after)}"
+    return f"{job.dataset_name} has other records up to line {last}, though with the same ids"
 
 
 def _place(record: tuple[int, str] | None) -> str:
@@ -261,7 +266,7 @@ def _place(record: tuple[int, str] | None) -> str:
 
 def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
     if job.workers > 1:
-        return score_in_workers(job, chunks)
+        return score_in_workers(job, chunks, _score)
     if resources.runner.inline:
         return (resources.scorer.score_chunk(chunk) for chunk in chunks)
     return _drive(resources, chunks)
@@ -299,25 +304,37 @@ async def _close(stream: Any, resources: JobResources) -> None:
         await resources.llm.aclose()
 
 
+Task = TypeVar("Task")
+Scored = TypeVar("Scored")
 _resources: JobResources | None = None
 
 
-def score_in_workers(job: ScoringJob, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
+def worker_resources() -> JobResources:
+    """Those of a worker process."""
+    assert _resources is not None
+    return _resources
+
+
+def score_in_workers(
+    job: ScoringJob, tasks: Iterator[Task], score: Callable[[Task], Scored]
+) -> Generator[Scored]:
+    """What processes make of each task, in order."""
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    waiting: deque[Future[ScoredChunk]] = deque()
+    waiting: deque[Future[Scored]] = deque()
     with ProcessPoolExecutor(job.workers, context, initializer=_start, initargs=(job,)) as pool:
         try:
-            for chunk in chunks:
+            for task in tasks:
                 with _without_interrupts():
-                    waiting.append(pool.submit(_score, chunk))
+                    waiting.append(pool.submit(score, task))
                 if len(waiting) >= job.workers * 3:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
             raise DatasetError(
-                f"{job.dataset}: a worker process died; what is written is whole. Run again with --resume."
+                f"{job.dataset_name}: a worker process died; what is written is whole. "
+                "Run again with --resume."
             ) from None
         except BaseException:
             # Nobody waits for the rest any more, and a chunk may take long.
@@ -352,7 +369,7 @@ def _start(job: ScoringJob) -> None:
 
 
 def _score(chunk: Chunk) -> ScoredChunk:
-    assert _resources is not None
-    scored = _resources.scorer.score_chunk(chunk)
-    scored.summary.retries += _resources.retries()
+    resources = worker_resources()
+    scored = resources.scorer.score_chunk(chunk)
+    scored.summary.retries += resources.retries()
     return scored
