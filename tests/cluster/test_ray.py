@@ -22,7 +22,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.processes import descendants
 from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.s3_server import running_s3
-from tests.support.scoring_files import Folder, Said, command, rows
+from tests.support.scoring_files import Folder, Said, command, judged_plan, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster.connection import Cluster, open_cluster
@@ -195,16 +195,6 @@ def test_calls_per_minute_are_kept_over_all_workers(
     moments = sorted(moment for moment, _ in calls)
     # Two workers that each kept the limit for themselves would take half of it.
     assert moments[-1] - moments[0] > 39 * 0.06 * 0.8
-
-
-def judged_plan(url: str, calls_per_minute: int) -> dict[str, Any]:
-    models = {"provider": "local", "apiKey": "${JUDGE_KEY}", "baseUrl": url}
-    limits = {"requestsPerMinute": calls_per_minute, "timeoutSeconds": 120, "totalTimeoutSeconds": 600}
-    return {
-        "llmSettings": {**models, **limits, "models": {"evaluation": "judge"}},
-        "criteria": [{"name": "tone", "scale": "likert5"}],
-        "evaluators": [{"type": "criteria-judge"}],
-    }
 
 
 def test_a_bucket_is_scored_into_a_bucket(
