@@ -18,9 +18,11 @@ import pytest
 from tests.support.command_line import COMMAND
 from tests.support.model_server import Recorded, threaded_server
 from tests.support.plugin_files import EXAMPLES, REPOSITORY
+from tests.support.postgres import PostgresServer
 from tests.support.processes import descendants
 from tests.support.projects import AGENT, apply_project, make_project, scripted
-from tests.support.scoring_files import Folder, Said, command, rows
+from tests.support.s3_server import running_s3
+from tests.support.scoring_files import Folder, Said, command, judged_plan, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster.connection import Cluster, open_cluster
@@ -175,37 +177,54 @@ def check_once_each(folder: Folder, summary: dict[str, Any]) -> None:
 def test_calls_per_minute_are_kept_over_all_workers(
     cluster: Cluster, folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moments: list[float] = []
+    """A hundred in six seconds: at two workers together, and not at each."""
+    calls = list[tuple[float, str]]()
 
-    def reply(_: Recorded) -> dict[str, Any]:
-        moments.append(time.monotonic())
+    def reply(asked: Recorded) -> dict[str, Any]:
+        calls.append((time.monotonic(), asked.texts[-1]))
         return {"reasoning": "fine", "score": 5}
 
     with threaded_server(reply) as server:
-        models = {"provider": "local", "apiKey": "${JUDGE_KEY}", "baseUrl": server.url}
-        limits = {"requestsPerMinute": 300, "timeoutSeconds": 120, "totalTimeoutSeconds": 600}
-        plan = {"llmSettings": {**models, **limits, "models": {"evaluation": "judge"}}}
-        plan |= {
-            "criteria": [{"name": "tone", "scale": "likert5"}],
-            "evaluators": [{"type": "criteria-judge"}],
-        }
-        folder.plan(plan)
+        folder.plan(judged_plan(server.url, 1000))
         # Set after the cluster was started: workers get what the plan refers to.
         monkeypatch.setenv("JUDGE_KEY", "k-123456")
-        folder.dataset({**row, "context": {"long": "text " * 1600}} for row in rows(16))
+        folder.dataset({**row, "context": {"long": "text " * 800}} for row in rows(40))
         done = score(capsys, folder, "--on", "ray")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["records"] == len(moments) == 16
+    assert json.loads(done.out)["records"] == len(calls) == 40
+    moments = sorted(moment for moment, _ in calls)
     # Two workers that each kept the limit for themselves would take half of it.
-    assert max(moments) - min(moments) > 15 * 0.2 * 0.8
+    assert moments[-1] - moments[0] > 39 * 0.06 * 0.8
+
+
+def test_a_bucket_is_scored_into_a_bucket(
+    cluster: Cluster, folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_s3(monkeypatch) as s3:
+        s3.put("records.jsonl", folder.dataset([*rows(60), *rows(1)]).read_bytes())
+        here = score(capsys, folder)
+        plan, places = folder.path / "plan.json", ("s3://evals/records.jsonl", "s3://evals/results/")
+        there = command(capsys, "score", places[0], "--plan", plan, "-o", places[1], "--on", "ray", "--json")
+        assert (there.code, json.loads(there.out)) == (0, json.loads(here.out)), there.err
+        ids = [json.loads(line)["recordId"] for line in s3.lines("results/")]
+        assert ids == [one["recordId"] for one in folder.results()]
 
 
 def test_live_runs_and_reviews_survive_a_killed_worker(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    tmp_path: Path,
+    postgres: PostgresServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     agent = AGENT.replace('    if "break" in text:', KILL_ONCE + '    if "break" in text:')
     scenarios = [scripted("a", "hello", "wait=0.05"), scripted("b", "fall over", "go on")]
-    config = make_project(tmp_path, scenarios, repetitions=3, agent=agent, execution={"type": "ray"})
+    monkeypatch.setenv("DATABASE", postgres.new_project_database())
+    places: dict[str, Any] = {
+        "storage": {"type": "postgres", "connectionString": "${DATABASE}"},
+        "execution": {"type": "ray"},
+    }
+    config = make_project(tmp_path, scenarios, repetitions=3, agent=agent, **places)
     apply_project(config)
     monkeypatch.chdir(tmp_path)
     done = command(capsys, "eval", "run", "all", "--json")
@@ -240,14 +259,17 @@ def outcomes(done: Said) -> list[str]:
 
 
 def test_what_a_project_must_have_for_a_cluster_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make_project(tmp_path, [scripted("a", "hello")])
     apply_project(config)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match="SQLite is a file of one machine"):
-        sent_config(config, Cluster(None, is_local=False))
+    for elsewhere in (Cluster(None, is_local=False), Cluster(TwoMachines(), is_local=True)):
+        with pytest.raises(InvalidInput, match="SQLite is a file of one machine"):
+            sent_config(config, elsewhere)
     run = ("eval", "run", "all", "--on", "ray")
+    # Of one machine it is no matter.
+    assert command(capsys, *run).code == 0
     for arguments, words in (
         ((*run, "--record", "tape.jsonl"), "--record and --replay are for one process"),
         ((*run, "--server", "http://127.0.0.1:1"), "--on is for a local project"),
@@ -262,14 +284,19 @@ def test_what_a_project_must_have_for_a_cluster_is_told(
     assert (said.code, "--on ray needs a project" in said.err) == (2, True), said
 
 
+class TwoMachines:
+    """What Ray says where code has connected to a cluster itself."""
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "NodeManagerHostname": name} for name in ("one", "two")]
+
+
 def test_what_is_missing_or_out_of_reach_is_told(
     folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.dataset(rows(3))
     said = score(capsys, folder, "--on", "mars")
     assert (said.code, '--on is "local" or "ray", not "mars"' in said.err) == (2, True)
-    said = command(capsys, "score", "s3://bucket/records.jsonl", "--plan", folder.path / "plan.json")
-    assert (said.code, "is an address, which is read with --on ray" in said.err) == (2, True)
     for address, words, code in (
         ("127.0.0.1:1", "the Ray cluster at 127.0.0.1:1 cannot be reached: Connection refused", 4),
         ("somewhere", "HOST:PORT", 2),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,8 +20,10 @@ import orjson
 import pytest
 from tests.scoring.test_soak import PLAN
 from tests.support.command_line import COMMAND
+from tests.support.model_server import Recorded, threaded_server
 from tests.support.processes import descendants, megabytes, name_of
-from tests.support.scoring_files import Folder
+from tests.support.s3_server import S3Server, running_s3
+from tests.support.scoring_files import Folder, judged_plan, rows
 
 RECORDS = int(os.environ.get("EVALSTUDIO_RAY_RECORDS", "10000000"))
 _FILLER = "The booking was made by telephone and confirmed by mail. " * 8
@@ -44,19 +47,11 @@ def workers_of(driver: int) -> list[int]:
     return [one for one in descendants(driver) if name_of(one).startswith("ray::ScoringActor")]
 
 
-def start(folder: Folder, *arguments: str) -> subprocess.Popen[str]:
-    command = [
-        COMMAND,
-        "score",
-        "records.jsonl",
-        "--plan",
-        "plan.json",
-        "--workers",
-        "2",
-        "--json",
-        *arguments,
-    ]
-    return subprocess.Popen(command, cwd=folder.path, stdout=subprocess.PIPE, text=True)
+def start(
+    folder: Folder, *arguments: str, dataset: str = "records.jsonl", workers: int = 2
+) -> subprocess.Popen[str]:
+    command = [COMMAND, "score", dataset, "--plan", "plan.json", "--workers", str(workers), "--json"]
+    return subprocess.Popen([*command, *arguments], cwd=folder.path, stdout=subprocess.PIPE, text=True)
 
 
 def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
@@ -154,20 +149,83 @@ def check_size(folder: Path) -> None:
 @pytest.mark.soak
 def test_ray_keeps_up_with_processes(tmp_path: Path) -> None:
     """At least 0.8 of the throughput of ``--workers 2``; starting is left out of both."""
-    folder, count = Folder(tmp_path), max(20_000, RECORDS // 20)
+    folder, count = Folder(tmp_path), max(100_000, RECORDS // 20)
     folder.plan(PLAN)
     write_records(tmp_path / "records.jsonl", count)
-    seconds: dict[str, list[float]] = {"local": [], "ray": []}
+    rates: dict[str, list[float]] = {"local": [], "ray": []}
     for on in ("local", "ray", "local", "ray"):
-        starting = timed(folder, on, "--limit", "1")
-        seconds[on].append(timed(folder, on) - starting)
-        print(f"\n{on}: {count:,} records in {seconds[on][-1]:.1f} s beside {starting:.1f} s to start")
-    ratio = min(seconds["local"]) / min(seconds["ray"])
+        rates[on].append(rate_of(folder, on))
+        print(f"\n{on}: {rates[on][-1]:.1f} MB of results per second")
+    ratio = max(rates["ray"]) / max(rates["local"])
     print(f"throughput on Ray: {ratio:.2f} of --workers 2")
     assert ratio >= 0.8
 
 
-def timed(folder: Folder, on: str, *arguments: str) -> float:
-    began = time.perf_counter()
-    finished(start(folder, "-o", "timed.jsonl", "--on", on, *arguments))
-    return time.perf_counter() - began
+def rate_of(folder: Folder, on: str) -> float:
+    """Megabytes per second, from the first results to the last."""
+    output = folder.path / "timed.jsonl"
+    output.unlink(missing_ok=True)
+    command, sizes = start(folder, "-o", output.name, "--on", on), list[tuple[float, int]]()
+    while command.poll() is None:
+        size = output.stat().st_size if output.exists() else 0
+        if size > (sizes[-1][1] if sizes else 0):
+            sizes.append((time.perf_counter(), size))
+        time.sleep(0.02)
+    finished(command)
+    (began, first), (ended, last) = sizes[0], sizes[-1]
+    return (last - first) / (ended - began) / 1e6
+
+
+@pytest.mark.soak
+def test_a_bucket_survives_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results uploaded in several parts, a killed worker, a killed command, and every record once."""
+    folder, count = Folder(tmp_path), min(RECORDS, 60_000)
+    folder.plan(PLAN)
+    write_records(tmp_path / "records.jsonl", count)
+    with running_s3(monkeypatch) as s3:
+        s3.put("records.jsonl", (tmp_path / "records.jsonl").read_bytes())
+        places = ("s3://evals/records.jsonl", "-o", "s3://evals/results/", "--on", "ray")
+        first = start(folder, *places[1:], dataset=places[0])
+        wait_for_objects(s3, first, 2)
+        os.kill(workers_of(first.pid)[0], signal.SIGKILL)
+        wait_for_objects(s3, first, 4)
+        first.kill()
+        first.communicate()
+        assert not json.loads(s3.get("results/manifest.json"))["isComplete"]
+        summary = finished(start(folder, *places[1:], "--resume", dataset=places[0]))
+        assert (summary["records"], summary["duplicateIds"]) == (count, 0)
+        assert 0 < summary["resumed"] < count
+        lines = s3.lines("results/")
+    ids = [line[: line.index(b",")] for line in lines]
+    assert ids == [b'{"recordId":"r%d"' % number for number in range(count)]
+
+
+def wait_for_objects(s3: S3Server, process: subprocess.Popen[str], count: int) -> None:
+    """Until so many shards are described in the bucket."""
+    while sum(re.fullmatch(r"results/\d+\.json", name) is not None for name in s3.names("results/")) < count:
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.2)
+
+
+@pytest.mark.soak
+def test_a_hundred_calls_a_minute_are_kept_over_four_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = list[float]()
+
+    def reply(_: Recorded) -> dict[str, Any]:
+        moments.append(time.monotonic())
+        return {"reasoning": "fine", "score": 5}
+
+    folder = Folder(tmp_path)
+    monkeypatch.setenv("JUDGE_KEY", "k-123456")
+    with threaded_server(reply) as server:
+        folder.plan(judged_plan(server.url, 100))
+        folder.dataset({**row, "context": {"long": "text " * 800}} for row in rows(140))
+        summary = finished(start(folder, "-o", RAY, "--on", "ray", workers=4))
+    assert (summary["records"], len(moments)) == (140, 140)
+    moments.sort()
+    most = max(sum(first <= one < first + 60 for one in moments) for first in moments)
+    print(f"\n{most} calls in the busiest minute, {moments[-1] - moments[0]:.0f} s for all")
+    # One more than a hundred begins with the minute and ends with it; some arrive late.
+    assert most <= 103

@@ -28,6 +28,17 @@ PLAN: dict[str, Any] = {
 LENGTH_PLAN: dict[str, Any] = {"criteria": PLAN["criteria"][:1], "evaluators": PLAN["evaluators"][:1]}
 
 
+def judged_plan(url: str, calls_per_minute: int) -> dict[str, Any]:
+    """A plan whose judge is a model, so many times a minute."""
+    models = {"provider": "local", "apiKey": "${JUDGE_KEY}", "baseUrl": url}
+    limits = {"requestsPerMinute": calls_per_minute, "timeoutSeconds": 120, "totalTimeoutSeconds": 600}
+    return {
+        "llmSettings": {**models, **limits, "models": {"evaluation": "judge"}},
+        "criteria": [{"name": "tone", "scale": "likert5"}],
+        "evaluators": [{"type": "criteria-judge"}],
+    }
+
+
 def rows(count: int) -> list[dict[str, Any]]:
     return [{"id": f"r{n}", "response": f"answer {n}", "groundTruth": "answer 1"} for n in range(count)]
 

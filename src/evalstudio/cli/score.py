@@ -22,7 +22,7 @@ from .options import (
 )
 from .output import fail, open_console, plain, print_json, print_table, say, warn
 from .project import run_async
-from .where import ScoringPlace, cluster_of_config, dataset_address, processes
+from .where import ScoringPlace, cluster_of_config, dataset_address, processes, results_address
 
 if TYPE_CHECKING:
     from ..project.requirements import Budget, Requirement
@@ -39,13 +39,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 DatasetArgument = Annotated[
     str,
-    typer.Argument(
-        help="A .jsonl, .csv, .tsv or .parquet file of records; with --on ray also an address such as s3://…"
-    ),
+    typer.Argument(help="A .jsonl, .csv, .tsv or .parquet file of records; also an address such as s3://…"),
 ]
 PlanOption = Annotated[Path, typer.Option("--plan", "-c", help="The scoring plan: criteria and evaluators.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write one result per line here.", show_default=False)
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write one result per line here; or into shards, in a folder at an address: s3://…/.",
+        show_default=False,
+    ),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Score at most this many records.")]
 SampleOption = Annotated[str, typer.Option(help="Share of the records to score: 5% or 0.05.")]
@@ -110,17 +114,18 @@ def score(
 
     requirements, budget = read_requirements(require or ()), read_budget(max_cost, max_tokens, max_time)
     targets = report_targets(report or (), as_json=as_json)
-    if targets and output is None:
-        raise fail("--report needs --output: reports are made from that file")
+    kept_at = results_address(output)
+    _check_options(targets, budget, output, kept_at, retry_errors=retry_errors)
     config_path = config or find_config(plan.resolve().parent)
     cluster = cluster_of_config(on, config_path)
     if budget and cluster:
         raise fail("--max-cost, --max-tokens and --max-time are for one machine; use --on local with them")
     job = ScoringJob(
         dataset=Path(dataset),
-        address=dataset_address(dataset, cluster),
+        address=dataset_address(dataset),
         plan_path=plan,
-        output=output,
+        output=Path(output) if output is not None and kept_at is None else None,
+        output_address=kept_at,
         only=only or [],
         limit=limit,
         share=_share(sample),
@@ -141,6 +146,24 @@ def score(
         raise typer.Exit(code)
 
 
+def _check_options(
+    targets: Sequence[ReportTarget],
+    budget: Budget | None,
+    output: str | None,
+    kept_at: str | None,
+    *,
+    retry_errors: bool,
+) -> None:
+    """Refuse what the results cannot be used for where they are kept."""
+    if targets and output is None:
+        raise fail("--report needs --output: reports are made from that file")
+    if kept_at is None:
+        return
+    options = {"--report": targets, "--retry-errors": retry_errors, "a budget (--max-…)": budget}
+    if needed := next((name for name, value in options.items() if value), None):
+        raise fail(f"{needed} needs a results file: name a path with --output instead of an address")
+
+
 def _scored(
     job: ScoringJob, place: ScoringPlace, budget: Budget | None, *, quiet: bool
 ) -> tuple[DatasetSummary, ScoringPlan]:
@@ -151,7 +174,7 @@ def _scored(
 
     if job.retry_errors and not job.resume:
         raise fail("--retry-errors goes with --resume: it scores again what errored in that file")
-    if job.resume and job.output is None:
+    if job.resume and job.output is None and job.output_address is None:
         raise fail("--resume needs --output: that file says where to go on")
     try:
         with interrupt_on_signals():
@@ -161,11 +184,11 @@ def _scored(
     except DatasetError as error:
         raise fail(str(error)) from None
     except OSError as error:
-        raise fail(f"{error.filename or job.output}: {error.strerror}. {_whole(job.output)}") from None
+        raise fail(f"{error.filename or job.output}: {error.strerror or error}. {_whole(job)}") from None
     except (KeyboardInterrupt, CancelledError):
         # A second Ctrl-C that comes while the first is heeded leaves the event loop as a cancellation.
         end_process_on_signals()
-        warn(f"Stopped. {_whole(job.output)}")
+        warn(f"Stopped. {_whole(job)}")
         raise typer.Exit(STOPPED) from None
 
 
@@ -197,7 +220,7 @@ def _conclude(
         warn(remark)
     if summary.ended:
         # What was not scored could change every mean and every rate.
-        warn(f"Not decided: not all records were scored. {_whole(job.output)}")
+        warn(f"Not decided: not all records were scored. {_whole(job)}")
         standing = "undecided"
     if job.output is not None:
         head = recorded_head(job.output, summary, results, standing, notes)
@@ -225,7 +248,10 @@ def _print(
         print_requirements(results, notes)
 
 
-def _whole(output: Path | None) -> str:
+def _whole(job: ScoringJob) -> str:
+    from ..base.addresses import shown_address
+
+    output = shown_address(job.output_address) if job.output_address else job.output
     if output is None:
         return "Nothing was kept: with --output results are written as they come."
     return f"What is in {output} is whole: run the same command with --resume to go on."

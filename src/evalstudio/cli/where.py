@@ -59,19 +59,34 @@ class ScoringPlace:
             from ..cluster.scoring import score_on_ray
 
             return score_on_ray(job, self.cluster, self.workers, progress)
+        if job.output_address is not None:
+            from ..scoring.shards_here import score_shards_here
+
+            return score_shards_here(job, progress)
         from ..scoring.job import score_dataset
 
         return score_dataset(job, progress, used_up)
 
 
-def dataset_address(dataset: str, cluster: ExecutionSettings | None) -> str | None:
-    from ..scoring.dataset_files import is_address
+def dataset_address(dataset: str) -> str | None:
+    from ..scoring.addresses import is_address
 
-    if not is_address(dataset):
+    return dataset if is_address(dataset) else None
+
+
+def results_address(output: str | None) -> str | None:
+    """Where the results are kept in shards, if that is no path."""
+    from ..base.addresses import shown_address
+    from ..scoring.addresses import is_address
+
+    if output is None or not is_address(output):
         return None
-    if cluster is None:
-        raise fail(f"{dataset} is an address, which is read with --on ray; without it, name a file")
-    return dataset
+    if not output.partition("?")[0].endswith("/"):
+        advice = "end it with /, or name a path for one file"
+        raise fail(
+            f"--output {shown_address(output)}: at an address results are a folder of shards; {advice}"
+        )
+    return output
 
 
 def processes(workers: int | None, cluster: ExecutionSettings | None) -> int | None:

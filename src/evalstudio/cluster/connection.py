@@ -46,8 +46,9 @@ class Cluster:
     is_local: bool
 
     @property
-    def nodes(self) -> int:
-        return sum(1 for node in self.ray.nodes() if node["Alive"])
+    def machines(self) -> int:
+        """Several nodes may be processes of one machine."""
+        return len({node["NodeManagerHostname"] for node in self.ray.nodes() if node["Alive"]})
 
     @property
     def cpus(self) -> int:

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ..base.files import read_mapping
 from ..plugins.loading import is_path, path_of, plugin_names
 from ..project.config import ExecutionSettings
-from ..scoring.dataset_files import DatasetFile, is_address
+from ..scoring.addresses import VARIABLES, is_address
+from ..scoring.dataset_files import DatasetFile
 from ..scoring.datasets import DatasetError
-from ..scoring.job import JobResources, Progress, set_up
+from ..scoring.job import JobResources, Progress, dataset_of, set_up
+from ..scoring.kept_shards import check_token, holds_token
 from ..scoring.plan import ScoringJob, ScoringPlan, read_plan
+from ..scoring.shard_folders import AddressFolder, ShardFolder
 from ..scoring.shard_results import ShardedResults
 from ..scoring.shard_scoring import ShardOutcome, score_shard
 from ..scoring.sharded import score_in_shards
@@ -66,10 +67,12 @@ class ScoringActor:
         self._check_there(shard)
         return index_shard(shard, self._assignment.dataset)
 
-    async def score(self, shard: Shard, folder: Path | None, token: str | None) -> ShardOutcome:
+    async def score(self, shard: Shard, folder: ShardFolder | None, token: str | None) -> ShardOutcome:
         assert self._resources is not None
         self._check_there(shard)
-        can_write = folder is not None and _holds(folder, token)
+        if isinstance(folder, AddressFolder):
+            check_token(folder, token)
+        can_write = folder is not None and holds_token(folder, token)
         return await score_shard(
             self._resources,
             shard,
@@ -86,14 +89,6 @@ class ScoringActor:
 
 def _is_there(dataset: DatasetFile) -> bool:
     return is_address(dataset.at) or Path(dataset.at).is_file()
-
-
-def _holds(folder: Path, token: str | None) -> bool:
-    """Whether this is the folder of the command, and not one of the same name on another machine."""
-    try:
-        return orjson.loads((folder / "manifest.json").read_bytes()).get("token") == token
-    except (OSError, ValueError):
-        return False
 
 
 class RayWorkers:
@@ -115,8 +110,7 @@ class RayWorkers:
         return self._pool.each("index", shards)
 
     def score(self, shards: Iterator[Shard], results: ShardedResults) -> Iterator[ShardOutcome]:
-        folder = None if results.folder is None else results.folder.resolve()
-        with closing(self._pool.each("score", shards, folder, results.token)) as outcomes:
+        with closing(self._pool.each("score", shards, results.folder, results.token)) as outcomes:
             for _, outcome in outcomes:
                 yield outcome
 
@@ -129,7 +123,7 @@ def score_on_ray(
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """``score_dataset`` on a cluster: the same results, summary and errors."""
     resources = set_up(job)
-    dataset = DatasetFile(job.dataset_name, job.address or str(job.dataset.resolve()))
+    dataset = replace(dataset_of(job), place=job.address or str(job.dataset.resolve()))
     dataset.check()
     cpus = workers or os.cpu_count() or 1
     with open_cluster(settings, cpus, _sent_project(job)) as cluster:
@@ -171,4 +165,5 @@ def _variables(job: ScoringJob) -> dict[str, str]:
     settings: list[Any] = [read_plan(job.plan_path)[1].settings]
     if job.config_path is not None:
         settings.append(read_mapping(job.config_path).data)
-    return variables_of(settings)
+    at_address = job.address is not None or job.output_address is not None
+    return variables_of(settings, VARIABLES if at_address else ())

@@ -72,7 +72,7 @@ def sent_config(config_path: Path, cluster: Cluster) -> SentConfig:
 
 
 def _check_storage(config: ProjectConfig, cluster: Cluster) -> None:
-    if config.storage.type == "sqlite" and not cluster.is_local:
+    if config.storage.type == "sqlite" and not (cluster.is_local and cluster.machines == 1):
         message = "SQLite is a file of one machine, which workers on a cluster do not see"
         advice = "use PostgreSQL (storage.type), or leave execution.address out to work on this machine alone"
         raise InvalidInput(f"{message}; {advice}")

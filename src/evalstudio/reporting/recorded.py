@@ -121,7 +121,7 @@ class RecordedEvidence:
 
     def metric(self, name: str, percentile: float | None, scope: Scope, confidence: float) -> Measured | str:
         if percentile is not None and self.results is None:
-            return "a percentile needs single values: write them with --output"
+            return "a percentile needs single values: write them to a file with --output"
         spread = self.summary.metrics.get(name)
         if spread is None:
             return f'no record has a value of "{name}"'
@@ -140,7 +140,7 @@ class RecordedEvidence:
         """The comparison with an earlier results file, record by record."""
         earlier = Path(baseline)
         if self.results is None:
-            return "noRegression needs the results of single records: write them with --output"
+            return "noRegression needs the results of single records: write them to a file with --output"
         if not earlier.is_file():
             return f'there is no results file "{baseline}"'
         if earlier.resolve() == self.results.resolve():

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
 
-from ..base.extras import needs_extra
 from ..base.files import open_regular
+from .addresses import Address, is_address
 from .datasets import DatasetError, check_readable
-
-_BUFFER_BYTES = 1 << 20
-
-
-def is_address(name: str) -> bool:
-    return "://" in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +45,10 @@ class DatasetFile:
     def size(self) -> int:
         if not is_address(self.at):
             return Path(self.at).stat().st_size
-        system, path = self._remote()
-        info = self._explained(system.get_file_info, path)
-        if not info.is_file:
+        size = Address(self.at).size()
+        if size is None:
             raise DatasetError(f"{self.name}: there is no such file, or it is a folder")
-        return info.size or 0
+        return size
 
     def open(self) -> BufferedReader:
-        if not is_address(self.at):
-            return open_regular(Path(self.at))
-        system, path = self._remote()
-        return BufferedReader(self._explained(system.open_input_file, path), _BUFFER_BYTES)
-
-    def _remote(self) -> tuple[Any, str]:
-        with needs_extra("ray", f"{self.name}: reading from an address", DatasetError):
-            filesystem: Any = import_module("pyarrow.fs")
-        return self._explained(filesystem.FileSystem.from_uri, self.at)
-
-    def _explained(self, operation: Any, *arguments: Any) -> Any:
-        try:
-            return operation(*arguments)
-        except (OSError, ValueError) as error:
-            raise DatasetError(f"{self.name}: cannot be read: {str(error).splitlines()[0]}") from None
+        return Address(self.at).open() if is_address(self.at) else open_regular(Path(self.at))

@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -29,7 +29,7 @@ from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..llm.quota import SharedLimits
 from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
 from .dataset_files import DatasetFile
-from .datasets import CHUNK_BYTES, Chunk, DatasetError, check_readable, read_chunks
+from .datasets import CHUNK_BYTES, Chunk, DatasetError, read_chunks
 from .plan import PlanFiles, ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
 from .retrying import errored_lines, only_lines, replace_results
@@ -143,7 +143,7 @@ def score_dataset(
     When ``used_up`` gives a reason it ends before its last record: ``ended`` of the summary says why.
     """
     resources = set_up(job)
-    check_readable(job.dataset)
+    dataset_of(job).check()
     summary = empty_summary(resources.plan)
     watch = _Watch(used_up)
     with ResultsFile(job, resources.plan, summary) as results:
@@ -165,7 +165,7 @@ def score_dataset(
         retry_errors(job, summary, watch)
     summary.retries += resources.retries()
     if not summary.read:
-        raise DatasetError(f"{job.dataset}:1: holds no records; a dataset needs at least one")
+        raise DatasetError(f"{job.dataset_name}:1: holds no records; a dataset needs at least one")
     return summary, resources.plan
 
 
@@ -229,10 +229,15 @@ def _until_stopped(chunks: Iterator[Chunk], scorer: Scorer) -> Iterator[Chunk]:
         yield chunk
 
 
+def dataset_of(job: ScoringJob) -> DatasetFile:
+    """The dataset of a job, as it is called in messages and where it is."""
+    return DatasetFile(job.dataset_name, job.address or "")
+
+
 def read_dataset(job: ScoringJob, plan: ScoringPlan, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The dataset of a job from its beginning, in chunks of about so many bytes."""
     if job.address is not None:
-        return whole_dataset(DatasetFile(job.address), size)
+        return whole_dataset(dataset_of(job), size)
     response_column = plan.fields.get("response", "response")
     return read_chunks(job.dataset, chunk_bytes=size, response_column=response_column)
 
@@ -246,15 +251,15 @@ def _refusal(job: ScoringJob, resources: JobResources, line: int) -> InvalidInpu
 def _first_difference(job: ScoringJob, resources: JobResources, last: int) -> str:
     """Where the dataset is no longer the one that was scored, in words."""
     assert job.output is not None
-    if job.dataset.is_file():
+    if dataset_of(job).is_file:
         chunks = read_dataset(job, resources.plan)
         now = ((record.line, record.id) for chunk in chunks for record in resources.scorer.chosen(chunk))
         for before, after in zip_longest(
             scored_records(job.output), takewhile(lambda at: at[0] <= last, now)
         ):
             if before != after:
-                return f"{_place(before)} was scored, and {job.dataset} has {_place(after)}"
-    return f"{job.dataset} has other records up to line {last}, though with the same ids"
+                return f"{_place(before)} was scored, and {job.dataset_name} has {_place(after)}"
+    return f"{job.dataset_name} has other records up to line {last}, though with the same ids"
 
 
 def _place(record: tuple[int, str] | None) -> str:
@@ -262,9 +267,9 @@ def _place(record: tuple[int, str] | None) -> str:
 
 
 def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
-    workers = paying_workers(job, resources.runner) if job.workers is None else job.workers
+    workers = workers_of(job, resources.runner)
     if workers > 1:
-        return score_in_workers(job, workers, chunks)
+        return score_in_workers(job, workers, chunks, _score)
     if resources.runner.inline:
         return (resources.scorer.score_chunk(chunk) for chunk in chunks)
     return _drive(resources, chunks)
@@ -302,6 +307,8 @@ async def _close(stream: Any, resources: JobResources) -> None:
         await resources.llm.aclose()
 
 
+Task = TypeVar("Task")
+Scored = TypeVar("Scored")
 _resources: JobResources | None = None
 # A file of this size takes some seconds, and a process half a second to start.
 _LARGE = 32_000_000
@@ -309,11 +316,13 @@ _LARGE = 32_000_000
 _MOST = 8
 
 
-def paying_workers(job: ScoringJob, runner: EvaluationRunner) -> int:
-    """How many processes are worth their start: one, unless a large file keeps evaluators busy.
+def workers_of(job: ScoringJob, runner: EvaluationRunner) -> int:
+    """How many processes score: as was said, else one, unless a large file keeps evaluators busy.
 
     Who waits for models is not faster for having more processors.
     """
+    if job.workers is not None:
+        return job.workers
     if not runner.inline or job.limit is not None or not job.dataset.is_file():
         return 1
     if job.dataset.stat().st_size * job.share < _LARGE:
@@ -322,22 +331,32 @@ def paying_workers(job: ScoringJob, runner: EvaluationRunner) -> int:
     return min(allowed, _MOST)
 
 
-def score_in_workers(job: ScoringJob, workers: int, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
+def worker_resources() -> JobResources:
+    """Those of a worker process."""
+    assert _resources is not None
+    return _resources
+
+
+def score_in_workers(
+    job: ScoringJob, workers: int, tasks: Iterator[Task], score: Callable[[Task], Scored]
+) -> Generator[Scored]:
+    """What processes make of each task, in order."""
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    waiting: deque[Future[ScoredChunk]] = deque()
+    waiting: deque[Future[Scored]] = deque()
     with ProcessPoolExecutor(workers, context, initializer=_start, initargs=(job,)) as pool:
         try:
-            for chunk in chunks:
+            for task in tasks:
                 with _without_interrupts():
-                    waiting.append(pool.submit(_score, chunk))
+                    waiting.append(pool.submit(score, task))
                 if len(waiting) >= workers * 3:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
             raise DatasetError(
-                f"{job.dataset}: a worker process died; what is written is whole. Run again with --resume."
+                f"{job.dataset_name}: a worker process died; what is written is whole. "
+                "Run again with --resume."
             ) from None
         except BaseException:
             # Nobody waits for the rest any more, and a chunk may take long.
@@ -372,7 +391,7 @@ def _start(job: ScoringJob) -> None:
 
 
 def _score(chunk: Chunk) -> ScoredChunk:
-    assert _resources is not None
-    scored = _resources.scorer.score_chunk(chunk)
-    scored.summary.retries += _resources.retries()
+    resources = worker_resources()
+    scored = resources.scorer.score_chunk(chunk)
+    scored.summary.retries += resources.retries()
     return scored

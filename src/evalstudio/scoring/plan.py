@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator
 
+from ..base.addresses import shown_address
 from ..base.files import mapping_of, parse_text, read_mapping
 from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
@@ -281,6 +282,10 @@ class ScoringJob:
     address: str | None = None
     """Where the dataset is, if not on a path: ``s3://bucket/records.jsonl``."""
 
+    output_address: str | None = None
+    """Where the results go in shards, if not to a path: ``s3://bucket/results/``."""
+
     @property
     def dataset_name(self) -> str:
-        return self.address or str(self.dataset)
+        """As it may be shown."""
+        return str(self.dataset) if self.address is None else shown_address(self.address)

@@ -248,6 +248,10 @@ def read_settings(path: Path, mark: dict[str, Any], output: Path) -> dict[str, A
         raise InvalidInput(
             f"{output}: cannot be resumed: {path.name} is missing, so nothing says how it was scored"
         ) from None
+    return checked_settings(note, mark, str(output))
+
+
+def checked_settings(note: dict[str, Any], mark: dict[str, Any], output: str) -> dict[str, Any]:
     changed = [key for key, value in mark.items() if note.get(key) != value]
     if changed:
         raise InvalidInput(

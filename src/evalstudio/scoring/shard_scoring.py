@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, BadRecord, Chunk
 from .job import MODEL_CHUNK_BYTES, JobResources
 from .scorer import ScoredChunk
+from .shard_folders import ShardFolder
 from .shard_results import ScoredShard, ShardWriter
 from .shards import Shard, ShardHash
 from .summary import DatasetSummary
@@ -18,7 +18,7 @@ from .summary import DatasetSummary
 
 @dataclass(slots=True)
 class ShardOutcome:
-    """What became of a shard, and what its worker could not keep itself: ids, or the results as lines."""
+    """What became of a shard, and what the command cannot see: ids of records, or the results as lines."""
 
     scored: ScoredShard
     failure: BadRecord | None = None
@@ -48,7 +48,12 @@ class _Reading:
 
 
 async def score_shard(
-    resources: JobResources, shard: Shard, dataset: DatasetFile, folder: Path | None, *, send: bool = False
+    resources: JobResources,
+    shard: Shard,
+    dataset: DatasetFile,
+    folder: ShardFolder | None,
+    *,
+    send: bool = False,
 ) -> ShardOutcome:
     """Score a shard to its end, or to its first bad record, which leaves nothing of it.
 
@@ -66,7 +71,7 @@ async def score_shard(
                 writer.write(part.lines)
             elif send:
                 sent += part.lines
-            else:
+            if not send and (folder is None or not folder.tells_ids):
                 ids += part.ids
         summary.retries += resources.retries()
         lines = b"".join(line + b"\n" for line in sent) if send and writer is None else None

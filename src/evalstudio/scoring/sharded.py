@@ -10,7 +10,16 @@ from typing import Protocol
 from ..base.problems import InvalidInput
 from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, BadRecord, Chunk, DatasetError
-from .job import MODEL_CHUNK_BYTES, JobResources, Progress, empty_summary, read_dataset, retry_errors
+from .job import (
+    MODEL_CHUNK_BYTES,
+    JobResources,
+    Progress,
+    dataset_of,
+    empty_summary,
+    read_dataset,
+    retry_errors,
+)
+from .kept_shards import results_of
 from .plan import ScoringJob
 from .shard_results import ScoredShard, ShardedResults
 from .shard_scoring import ShardOutcome
@@ -44,10 +53,11 @@ def score_in_shards(
 ) -> DatasetSummary:
     """Score every chosen record of a dataset. A bad record ends it with ``BadRecord`` unless skipped."""
     summary = empty_summary(resources.plan)
-    with ShardedResults(job, resources.plan, summary) as results:
+    with results_of(job, resources.plan, summary) as results:
         results.count_again()
         cutting = _Cutting(job, resources, workers, results)
         _score(cutting, workers, results, summary, progress)
+        results.finish()
     if job.retry_errors:
         retry_errors(replace(job, workers=1), summary)
         results.recount()
@@ -102,7 +112,7 @@ class _Cutting:
         self, job: ScoringJob, resources: JobResources, workers: ShardWorkers, results: ShardedResults
     ) -> None:
         self._job, self._resources, self._workers = job, resources, workers
-        self._dataset = DatasetFile(job.dataset_name)
+        self._dataset = dataset_of(job)
         self._done = results.done
         if results.cut is None:
             results.set_cut(*self._chosen())

@@ -1,0 +1,127 @@
+"""Where the results of shards are kept: a folder of this machine, or one at an address."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from .addresses import Address
+
+
+class ShardFolder(Protocol):
+    """Files with names; each is there as a whole or not at all once it is closed."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tells_ids(self) -> bool: ...
+    def listing(self) -> dict[str, int]: ...
+    def read(self, name: str) -> bytes: ...
+    def open(self, name: str) -> BinaryIO: ...
+    def create(self, name: str) -> BinaryIO: ...
+    def close(self, file: BinaryIO) -> None: ...
+    def write(self, name: str, data: bytes) -> None: ...
+    def remove(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder on a disk. What is written is on it when the call returns."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def tells_ids(self) -> bool:
+        """Whether the ids of records are read from here anyway."""
+        return True
+
+    def listing(self) -> dict[str, int]:
+        return {one.name: one.stat().st_size for one in self.path.iterdir()} if self.path.is_dir() else {}
+
+    def read(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+    def open(self, name: str) -> BinaryIO:
+        return (self.path / name).open("rb")
+
+    def create(self, name: str) -> BinaryIO:
+        return (self.path / name).open("wb")
+
+    def close(self, file: BinaryIO) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+
+    def write(self, name: str, data: bytes) -> None:
+        write_safely(self.path / name, data)
+
+    def remove(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressFolder:
+    """A folder at an address, which everybody sees alike."""
+
+    address: Address
+
+    @property
+    def name(self) -> str:
+        return self.address.name
+
+    @property
+    def tells_ids(self) -> bool:
+        return False
+
+    def listing(self) -> dict[str, int]:
+        return self.address.listing()
+
+    def read(self, name: str) -> bytes:
+        with self.open(name) as file:
+            return file.read()
+
+    def open(self, name: str) -> BinaryIO:
+        return self.address.open(name)
+
+    def create(self, name: str) -> BinaryIO:
+        return self.address.create(name)
+
+    def close(self, file: BinaryIO) -> None:
+        file.close()
+
+    def write(self, name: str, data: bytes) -> None:
+        file = self.create(name)
+        file.write(data)
+        file.close()
+
+    def remove(self, name: str) -> None:
+        self.address.remove(name)
+
+
+def write_safely(path: Path, data: bytes) -> None:
+    """The whole file or nothing, on the disk when this returns."""
+    written = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(written, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(written, path)
+    finally:
+        written.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
