@@ -24,8 +24,8 @@ from pydantic import Field, ValidationError
 
 from ..base.files import mapping_of, parse_text
 from ..base.problems import InvalidInput, Problem
-from ..project.documents import to_yaml
 from ..project.entities import Moment
+from ..project.yaml_text import to_yaml
 from ..reporting.requirements import Standing
 from ..reporting.statistics import Figure
 from ..scoring.plan import ScoringJob, load_plan

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import BindParameter, ColumnElement, Select, Table, bindparam, literal, select
 
 from ..base.json_text import json_text
@@ -48,7 +48,7 @@ from .transaction import Transaction
 
 _OUTPUT = TypeAdapter(RunOutput)
 _NUMBERS = ("metrics", "criterionScores")
-_FINDINGS = TypeAdapter(list[Finding])
+_FINDINGS = TypeAdapter(list[Finding], config=ConfigDict(defer_build=True))
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
 # Filters whose values become parameters, so that the same statement serves all of their values.

@@ -19,8 +19,9 @@ from ...conversation.definitions import Case
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
-from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of, to_yaml
+from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of
 from ...project.validation import cases_in, cases_of
+from ...project.yaml_text import to_yaml
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..api_router import ApiRouter
