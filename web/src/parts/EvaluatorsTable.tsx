@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
-import { evaluatorStatsQuery } from '../api/queries';
+import { evaluatorStatsQuery } from '../api/figures';
 import { ErrorState } from './ErrorState';
 import { Loading } from './Loading';
 import { PageLink } from './links';

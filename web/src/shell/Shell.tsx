@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import { feed } from '../api/events';
-import { sessionQuery, statusQuery } from '../api/queries';
+import { sessionQuery, statusQuery } from '../api/server';
 import { ConnectionBanner } from './ConnectionBanner';
 import { Navigation } from './Navigation';
 import { SchemeToggle } from './SchemeToggle';

@@ -7,9 +7,9 @@ import {
   connectorTypesQuery,
   createConnector,
   deleteConnector,
-  invalidate,
   updateConnector,
-} from '../../api/queries';
+} from '../../api/definitions';
+import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
 import { at, under } from '../../editing/problems';

@@ -4,7 +4,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { matrixQuery } from '../../api/queries';
+import { matrixQuery } from '../../api/figures';
 import { countsText } from '../../parts/CountsBar';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

@@ -2,7 +2,8 @@
 import { Alert, Anchor, Button, Group, List, Select, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { cancelRun, invalidate, retryRun } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { cancelRun, retryRun } from '../../api/runs';
 import { LinkButton, PageLink } from '../../parts/links';
 import { notify, notifyProblem } from '../../parts/notifications';
 import { duration, measure, plural } from '../../parts/numbers';

@@ -3,7 +3,8 @@ import { Badge, Group, MultiSelect, Table, Text, VisuallyHidden } from '@mantine
 import { IconMessages } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { runsQuery, scenariosQuery } from '../../api/queries';
+import { scenariosQuery } from '../../api/definitions';
+import { runsQuery } from '../../api/runs';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';

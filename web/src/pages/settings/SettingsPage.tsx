@@ -4,7 +4,7 @@ import { IconAlertTriangle, IconCircleCheck, IconCircleX } from '@tabler/icons-r
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client';
-import { pluginsQuery, providersQuery, refusedQuery, statusQuery } from '../../api/queries';
+import { pluginsQuery, providersQuery, refusedQuery, statusQuery } from '../../api/server';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
