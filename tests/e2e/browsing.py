@@ -81,7 +81,7 @@ def watched(context: BrowserContext, url: str) -> Watch:
 def measured_tasks(page: Page) -> Iterator[list[float]]:
     """The milliseconds that each task of the page's main thread took, longest first; filled at the end.
 
-    It is the time that the thread had a processor (`tdur` of the browser's trace): on a busy machine the clock
+    It is the time that the thread had a processor (`tdur` of the trace): on a busy machine the clock
     also counts how long other processes kept the page waiting, which says nothing about the page.
     """
     browser = page.context.browser
@@ -97,7 +97,9 @@ def measured_tasks(page: Page) -> Iterator[list[float]]:
 
 
 def _task_times(events: list[dict[str, Any]]) -> list[float]:
-    marked = {event["pid"] for event in events if event.get("args", {}).get("data", {}).get("message") == _MARK}
+    marked = {
+        event["pid"] for event in events if event.get("args", {}).get("data", {}).get("message") == _MARK
+    }
     main = {
         (event["pid"], event["tid"])
         for event in events
