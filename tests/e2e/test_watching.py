@@ -290,5 +290,7 @@ def test_the_first_load_is_small(site: Site, page: Page) -> None:
 def test_pages_are_accessible_and_fit_narrow_windows(site: Site, page: Page) -> None:
     done = site.executed(repetitions=2)
     runs = site.runs(done["id"])
-    check_pages(page, ["/evals", "/evals/new", "/executions", "/nowhere"])
-    check_pages(page, [f"/executions/{done['id']}", *(f"/runs/{run['id']}" for run in runs[::2])])
+    # Executions are looked at with what real runs left behind, a run that passed with its turns: elsewhere.
+    broken = [f"/runs/{run['id']}" for run in runs[::2] if run["result"]["outcome"] != "pass"]
+    assert len(broken) == 2
+    check_pages(page, ["/evals", "/evals/new", "/executions", "/nowhere", *broken])

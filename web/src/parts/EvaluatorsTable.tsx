@@ -41,7 +41,7 @@ export function EvaluatorsTable({ query, failing }: Props) {
 function Rows({ rows, failing }: { rows: Schemas['EvaluatorFigures'][]; failing: boolean }) {
   const name = failing ? 'Evaluators that fail most' : 'Runs by evaluator';
   return (
-    <Table.ScrollContainer minWidth={560} type="native" tabIndex={0} aria-label={name}>
+    <Table.ScrollContainer minWidth={failing ? 330 : 560} type="native" tabIndex={0} aria-label={name}>
       <Table aria-label={name}>
         <Table.Thead>
           <Table.Tr>

@@ -90,17 +90,16 @@ function SearchButton({ onClick }: { onClick: () => void }) {
       size="xs"
       fw={400}
       leftSection={<IconSearch size={15} aria-hidden />}
-      rightSection={
-        <Text span visibleFrom="xs" lh={1} aria-hidden>
-          <Kbd size="xs">Ctrl K</Kbd>
-        </Text>
-      }
+      classNames={{ section: classes.searchIcon }}
       onClick={onClick}
     >
       <Text span size="xs" visibleFrom="sm" c="dimmed">
         Search
       </Text>
       <VisuallyHidden hiddenFrom="sm">Search</VisuallyHidden>
+      <Text span visibleFrom="sm" lh={1} ml="sm" aria-hidden>
+        <Kbd size="xs">Ctrl K</Kbd>
+      </Text>
     </Button>
   );
 }

@@ -99,12 +99,7 @@ function AgentSection({ editor }: { editor: Editor<Draft> }) {
       />
       {known && (
         <Text size="sm" c="dimmed">
-          {known.description}{' '}
-          {!known.builtin && (
-            <Badge variant="default" tt="none">
-              {known.source}
-            </Badge>
-          )}
+          {known.description} {!known.builtin && <Badge variant="default">{known.source}</Badge>}
         </Text>
       )}
       {loaded && !known && (

@@ -12,6 +12,7 @@ import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
 import { ago, exactTime } from '../../parts/numbers';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
+import { ShareBar } from '../../parts/PassShare';
 import classes from './Evals.module.css';
 
 export function Matrix({ evalId }: { evalId: string }) {
@@ -133,6 +134,7 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
         {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total - cell.counts.unasserted}`}
         <VisuallyHidden>{word}</VisuallyHidden>
       </Group>
+      {cell.counts.total > 1 && <ShareBar runs={cell.counts} width={44} />}
     </PageLink>
   );
 }

@@ -93,9 +93,7 @@ function Cells({ type }: { type: Type }) {
             built in
           </Text>
         ) : (
-          <Badge variant="default" tt="none">
-            {type.source}
-          </Badge>
+          <Badge variant="default">{type.source}</Badge>
         )}
       </Table.Td>
     </>

@@ -43,7 +43,7 @@ function Row({ monitor }: { monitor: StoredMonitor }) {
       </Table.Td>
       <Table.Td>
         {standing && (
-          <Badge variant="light" color={standing.color} tt="none" miw="max-content">
+          <Badge variant="light" color={standing.color} miw="max-content">
             {standing.label}
           </Badge>
         )}

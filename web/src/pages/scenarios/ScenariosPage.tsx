@@ -60,7 +60,7 @@ export default function ScenariosPage() {
                 {summary(scenario)}
               </Text>
               {scenario.tags.map((tag) => (
-                <Badge key={tag} variant="default" size="xs" tt="none" fw={500}>
+                <Badge key={tag} variant="default" size="xs" fw={500}>
                   {tag}
                 </Badge>
               ))}

@@ -141,12 +141,8 @@ function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
   return (
     <Group gap="sm">
       <Text fw={500}>{provider.name}</Text>
-      {provider.isDefault && (
-        <Badge variant="default" tt="none">
-          Default
-        </Badge>
-      )}
-      <Badge variant="light" tt="none" color={color} leftSection={<Icon size={12} aria-hidden />}>
+      {provider.isDefault && <Badge variant="default">Default</Badge>}
+      <Badge variant="light" color={color} leftSection={<Icon size={12} aria-hidden />}>
         {word}
       </Badge>
       {provider.address && <Code>{provider.address}</Code>}
