@@ -36,6 +36,7 @@ class StrictConfig(BaseModel):
         extra="forbid",
         frozen=True,
         arbitrary_types_allowed=True,
+        allow_inf_nan=False,
     )
 
 
