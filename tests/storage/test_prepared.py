@@ -90,3 +90,11 @@ def test_what_the_database_refuses_is_the_drivers_error(connection: Connection):
     unit = Transaction(connection)
     with pytest.raises(sqlite3.IntegrityError):
         insert_rows(unit, things, [ODD[0], ODD[0]])
+
+
+def test_a_value_that_is_not_given_is_an_error_and_not_nothing(connection: Connection):
+    unit = Transaction(connection)
+    with pytest.raises(KeyError, match="name"):
+        insert_rows(unit, things, [ODD[0], {"id": "d"}])
+    with pytest.raises(KeyError, match="which"):
+        Prepared(select(things.c.size).where(things.c.id == bindparam("which"))).first_row(unit, {})

@@ -6,21 +6,29 @@ is what its columns make of the values; PostgreSQL's go through SQLAlchemy as al
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from sqlalchemy import Dialect, Table, insert
+from sqlalchemy import Connection, Dialect, Table, insert
 from sqlalchemy.types import TypeEngine
 
 from ..base.json_text import clean_text, json_text
 from .columns import Json, Plain
 
-if TYPE_CHECKING:
-    from .transaction import Transaction
-
 Values = Mapping[str, Any]
 Bind = Callable[[Any], Any]
+
+
+class Unit(Protocol):
+    """A transaction, as far as running statements goes."""
+
+    connection: Connection
+    is_postgres: bool
+
+    @property
+    def driver(self) -> sqlite3.Connection: ...
 
 
 class _Compiled:
@@ -30,17 +38,20 @@ class _Compiled:
         compiled: Any = statement.compile(dialect=dialect, column_keys=keys)
         self.text = str(compiled)
         self.usual = not getattr(compiled, "insert_prefetch", None)
-        fixed: Values = compiled.construct_params(_check=False)
-        self._places: list[tuple[str, Any, Bind | None]] = [
-            (name, fixed[name], _bind(compiled.binds[name].type, dialect)) for name in compiled.positiontup
+        binds = [(name, compiled.binds[name]) for name in compiled.positiontup]
+        self._places: list[tuple[str, Bind | None]] = [
+            (name, _bind(one.type, dialect)) for name, one in binds
         ]
+        # What the statement says itself; all else must be given.
+        self._own: Values = {name: one.value for name, one in binds if not one.required}
 
     def arguments(self, values: Values) -> list[Any]:
-        arguments: list[Any] = []
-        for name, fixed, bind in self._places:
-            value = values.get(name, fixed)
-            arguments.append(value if bind is None or value is None else bind(value))
-        return arguments
+        if self._own:
+            values = {**self._own, **values}
+        return [
+            value if (value := values[name]) is None or bind is None else bind(value)
+            for name, bind in self._places
+        ]
 
 
 def _bind(kind: TypeEngine[Any], dialect: Dialect) -> Bind | None:
@@ -59,7 +70,7 @@ class Prepared:
         self._statement = statement
         self._compiled: _Compiled | None = None
 
-    def first_row(self, unit: Transaction, values: Values) -> Sequence[Any] | None:
+    def first_row(self, unit: Unit, values: Values) -> Sequence[Any] | None:
         """Run it; the first row that comes back, its columns in the statement's order."""
         if unit.is_postgres:
             return unit.connection.execute(self._statement, values).first()
@@ -70,7 +81,7 @@ class Prepared:
         return rows[0] if rows else None
 
 
-def insert_rows(unit: Transaction, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def insert_rows(unit: Unit, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Append rows, all with the same columns."""
     if not unit.is_postgres:
         compiled = _inserting(table, tuple(rows[0]), unit.connection.dialect)

@@ -276,8 +276,8 @@ class SqliteDatabase:
 
     def _run(self, whole: Transaction, job: _Job) -> None:
         """One job within the transaction; what it refuses undoes that job alone."""
-        connection, unit = whole.driver, Transaction(whole.connection)
-        unit.driver = connection
+        connection = whole.driver
+        unit = Transaction(whole.connection, driver=connection)
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.operation(unit)

@@ -12,7 +12,6 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from typing import cast as cast_to
@@ -73,8 +72,11 @@ def steady_ms() -> int:
 class Transaction:
     """One operation's view of the database. ``again`` says that an earlier try may have been committed."""
 
-    def __init__(self, connection: Connection, *, again: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, *, again: bool = False, driver: sqlite3.Connection | None = None
+    ) -> None:
         self.connection = connection
+        self._driver = driver
         self.again = again
         self.rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
         self.counts: dict[str, dict[str, int]] = {}
@@ -83,10 +85,12 @@ class Transaction:
         self.new_work = False
         self.is_postgres = connection.dialect.name == "postgresql"
 
-    @cached_property
+    @property
     def driver(self) -> sqlite3.Connection:
         """The driver's own connection, on SQLite."""
-        return cast_to(sqlite3.Connection, self.connection.connection.dbapi_connection)
+        if self._driver is None:
+            self._driver = cast_to(sqlite3.Connection, self.connection.connection.dbapi_connection)
+        return self._driver
 
     def insert_into(self, table: Table) -> Any:
         """An insert that can say what to do where the row is there already.
