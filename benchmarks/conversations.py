@@ -43,11 +43,11 @@ SCENARIO = {
 def measure() -> list[BenchmarkLine]:
     with agent() as url:
         asyncio.run(_ours(url, 50))
-        asyncio.run(_bare(url, 50))
-        rounds = [(_timed(_ours, url), _timed(_bare, url)) for _ in range(ROUNDS)]
+        asyncio.run(bare(url, 50))
+        rounds = [(_timed(_ours, url), _timed(bare, url)) for _ in range(ROUNDS)]
     # Each round has its own ratio: what else the machine does meanwhile disturbs both of its sides.
-    wall, floor_wall, times_wall = _medians([(ours[0], bare[0]) for ours, bare in rounds])
-    cpu, floor_cpu, times_cpu = _medians([(ours[1], bare[1]) for ours, bare in rounds])
+    wall, floor_wall, times_wall = medians([(ours[0], floor[0]) for ours, floor in rounds])
+    cpu, floor_cpu, times_cpu = medians([(ours[1], floor[1]) for ours, floor in rounds])
     turns = CONVERSATIONS * len(SCRIPT)
     return [
         BenchmarkLine(
@@ -67,7 +67,7 @@ def measure() -> list[BenchmarkLine]:
     ]
 
 
-def _medians(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
+def medians(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
     """Of ours, of the floor's, and of the ratio."""
     return (
         statistics.median(ours for ours, _ in pairs),
@@ -110,7 +110,7 @@ async def _ours(url: str, times: int) -> None:
         await _at_once(times, talk)
 
 
-async def _bare(url: str, times: int) -> None:
+async def bare(url: str, times: int) -> None:
     async with aiohttp.ClientSession() as client:
 
         async def talk() -> None:

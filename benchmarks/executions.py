@@ -1,6 +1,7 @@
 """Whole executions, everything stored, beside a bare aiohttp loop that writes one batched row per call.
 
-Both run on the event loop that the commands use.
+Conversations of three turns stand beside the bare loop of ``conversations``, which stores nothing at all. All
+run on the event loop that the commands use.
 """
 
 from __future__ import annotations
@@ -24,24 +25,69 @@ from evalstudio.execution.workspace import open_workspace
 from evalstudio.project.entities import StoredEval
 from evalstudio.storage.contract import Filters, all_runs
 
-from .conversations import agent
+from . import conversations
+from .conversations import CONVERSATIONS, SCENARIO, SCRIPT, agent, medians
 from .measuring import ROUNDS, BenchmarkLine
 
 RUNS = 400
 AT_ONCE = 50
 SECONDS = 0.02
 QUESTION = "A table for two, please."
+ONE_TURN = {
+    "name": "one turn",
+    "script": [QUESTION],
+    "evaluators": [{"type": "regex", "config": {"pattern": r"BK-\d{5}"}}],
+}
 
 
 def measure() -> list[BenchmarkLine]:
+    return [*_single_turns(), *_conversations()]
+
+
+def _conversations() -> list[BenchmarkLine]:
+    rounds: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    with agent(conversations.SECONDS) as url, tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "ours"
+        _project(folder, url, SCENARIO, CONVERSATIONS)
+        for _ in range(ROUNDS + 1):
+            cpu = time.process_time()
+            wall, _ = run_async(_ours(folder, CONVERSATIONS))
+            # Opening the project is counted too: it is part of what a command does.
+            ours = wall, time.process_time() - cpu
+            start, cpu = time.perf_counter(), time.process_time()
+            run_async(conversations.bare(url, CONVERSATIONS))
+            rounds.append((ours, (time.perf_counter() - start, time.process_time() - cpu)))
+    # The first round loads modules and opens the database.
+    wall, floor_wall, times_wall = medians([(ours[0], bare[0]) for ours, bare in rounds[1:]])
+    cpu, floor_cpu, times_cpu = medians([(ours[1], bare[1]) for ours, bare in rounds[1:]])
+    per_turn = 1e3 / (CONVERSATIONS * len(SCRIPT))
+    return [
+        BenchmarkLine(
+            f"{CONVERSATIONS} conversations of {len(SCRIPT)} turns, everything stored, wall",
+            f"{wall:.2f} s",
+            f"{floor_wall:.2f} s bare aiohttp, nothing stored",
+            f"{times_wall:.2f} × of at most 1.04 ×",
+            times_wall <= 1.04,
+        ),
+        BenchmarkLine(
+            "stored conversations, CPU per turn",
+            f"{cpu * per_turn:.2f} ms",
+            f"{floor_cpu * per_turn:.2f} ms bare aiohttp, nothing stored",
+            f"{times_cpu:.2f} × of at most 1.5 ×",
+            times_cpu <= 1.5,
+        ),
+    ]
+
+
+def _single_turns() -> list[BenchmarkLine]:
     with agent(SECONDS) as url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _project(folder / "ours", url)
-        run_async(_ours(folder / "ours"))
+        _project(folder / "ours", url, ONE_TURN, RUNS)
+        run_async(_ours(folder / "ours", RUNS))
         walls: tuple[list[float], list[float]] = ([], [])
         latencies: list[float] = []
         for number in range(ROUNDS):
-            spent, seen = run_async(_ours(folder / "ours"))
+            spent, seen = run_async(_ours(folder / "ours", RUNS))
             walls[0].append(spent)
             latencies += seen
             walls[1].append(run_async(_bare(url, folder / f"bare{number}.db")))
@@ -65,26 +111,21 @@ def measure() -> list[BenchmarkLine]:
     ]
 
 
-def _project(folder: Path, url: str) -> None:
+def _project(folder: Path, url: str, scenario: dict[str, Any], repetitions: int) -> None:
     folder.mkdir()
     (folder / "evalstudio.config.json").write_text(json.dumps({"name": "bench"}))
+    name = scenario["name"]
     definitions: dict[str, Any] = {
         "connectors": [
             {"name": "agent", "type": "http", "baseUrl": url, "config": {"responsePath": "messages"}}
         ],
-        "scenarios": [
-            {
-                "name": "one turn",
-                "script": [QUESTION],
-                "evaluators": [{"type": "regex", "config": {"pattern": r"BK-\d{5}"}}],
-            }
-        ],
-        "evals": [{"name": "all", "scenarios": ["one turn"], "connectors": ["agent"], "repetitions": RUNS}],
+        "scenarios": [scenario],
+        "evals": [{"name": "all", "scenarios": [name], "connectors": ["agent"], "repetitions": repetitions}],
     }
     (folder / "evals.json").write_text(json.dumps(definitions))
 
 
-async def _ours(folder: Path) -> tuple[float, list[float]]:
+async def _ours(folder: Path, repetitions: int) -> tuple[float, list[float]]:
     async with open_workspace(folder / "evalstudio.config.json") as workspace:
         await apply_files(workspace, [folder / "evals.json"])
         wanted = await workspace.store.find("eval", "all")
@@ -94,7 +135,7 @@ async def _ours(folder: Path) -> tuple[float, list[float]]:
         execution = await start_execution(workspace, order)
         done = await work_off(workspace, execution, stop=asyncio.Event(), concurrency=AT_ONCE)
         spent = time.perf_counter() - start
-        assert done.counts.passed == RUNS
+        assert done.counts.passed == repetitions
         runs = [run async for run in all_runs(workspace.store, Filters(execution_id=execution.id))]
         return spent, [run.latency_ms or 0.0 for run in runs]
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
 from evalstudio.base.json_text import json_text
-from evalstudio.messages import ContentBlock, Message, TokensUsage, ToolCall, text_of, tool_calls_of
+from evalstudio.messages import (
+    ContentBlock,
+    Message,
+    TokensUsage,
+    ToolCall,
+    UnreadableItem,
+    read_messages,
+    text_of,
+    tool_calls_of,
+)
 
 
 def test_content_may_be_text_blocks_or_nothing() -> None:
@@ -133,3 +144,37 @@ def test_what_is_no_message_is_refused(given: dict[str, object]) -> None:
 def test_json_text_survives_what_json_cannot_hold() -> None:
     assert json_text({"a": object(), 1: "x"}).startswith('{"a":"<object')
     assert json_text({"class": object, "function": len, "kept": 1}) == '{"kept":1}'
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "assistant", "content": "Booked."},
+        {"content": None, "role": "assistant", "tool_calls": [CALL, {**CALL, "id": "c2"}]},
+        {"id": "m", "role": "tool", "content": "", "tool_call_id": "c1", "name": "book"},
+        {"role": "assistant", "content": "x", "tool_calls": None},
+        {"role": "assistant", "tool_calls": [{"function": {"arguments": "", "name": "book"}, "id": "c1"}]},
+        {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "book", "arguments": {"a": 1}}}]},
+    ],
+)
+def test_a_message_in_its_own_shape_is_what_validating_makes_of_it(fields: dict[str, Any]):
+    (read,), validated = read_messages([fields]), Message.model_validate(fields)
+    assert read == validated
+    assert repr(read) == repr(validated)
+    assert read.model_dump_json() == validated.model_dump_json()
+    assert read.model_fields_set == validated.model_fields_set
+    calls = zip(read.tool_calls or (), validated.tool_calls or (), strict=True)
+    assert all(one.model_fields_set == other.model_fields_set for one, other in calls)
+
+
+def test_a_name_that_is_no_text_is_still_refused():
+    with pytest.raises(UnreadableItem, match="name"):
+        read_messages([{"role": "assistant", "content": "x", "name": 3}])
+
+
+def test_a_text_that_was_said_is_a_message_like_any_other():
+    assert Message.said("user", "Hello") == Message(role="user", content="Hello")
+    assert repr(Message.said("user", "Hello")) == repr(Message(role="user", content="Hello"))

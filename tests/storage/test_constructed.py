@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from evalstudio.base.constructed import constructed
+from evalstudio.evaluators.results import Turn
+from evalstudio.messages import Message
 from evalstudio.project.entities import RunSummary, Subject
 from evalstudio.storage.rows import _SAME_IN_RUNS  # pyright: ignore[reportPrivateUsage]
 
@@ -20,3 +22,11 @@ def test_a_model_made_unchecked_is_as_good_as_a_checked_one() -> None:
     assert Subject.of(checked) == Subject.model_validate(Subject.of(checked).model_dump())
     assert Subject.of(checked) == Subject.of(made)
     assert Subject.of(made).key == Subject.key_of(checked)
+
+
+def test_a_turn_of_parts_that_were_read_is_one_that_was_checked() -> None:
+    message = Message(role="user", content="Hello")
+    made, checked = Turn.of(1, user_message=message), Turn(number=1, user_message=message)
+    assert set(made.__dict__) == set(Turn.model_fields)
+    assert (made, repr(made), made.to_json()) == (checked, repr(checked), checked.to_json())
+    assert made.model_dump_json(by_alias=True) == checked.model_dump_json(by_alias=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -17,5 +18,19 @@ def constructed(model: type[Model], fields: dict[str, Any]) -> Model:
     assign(made, "__dict__", fields)
     assign(made, "__pydantic_fields_set__", set(fields))
     assign(made, "__pydantic_extra__", None)
+    assign(made, "__pydantic_private__", None)
+    return made
+
+
+def as_read(model: type[Model], fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> Model:
+    """A model that keeps unknown fields, as reading these would make it: all of them are its own, and right.
+
+    ``defaults`` are those of all its fields, in their order.
+    """
+    made = model.__new__(model)
+    assign = object.__setattr__
+    assign(made, "__dict__", {**defaults, **fields})
+    assign(made, "__pydantic_fields_set__", set(fields))
+    assign(made, "__pydantic_extra__", {})
     assign(made, "__pydantic_private__", None)
     return made

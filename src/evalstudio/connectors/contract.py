@@ -85,6 +85,8 @@ class ConnectorSettings(Generic[C]):
     base_url: str = ""
     headers: Headers = field(default_factory=dict[str, str])
     project: ProjectScope | None = None
+    known: dict[object, Any] = field(default_factory=dict[object, Any], init=False, repr=False, compare=False)
+    """What sessions have found out about these settings, for the sessions after them."""
 
 
 _SESSIONS = UUID("5f0c6f0e-7f5b-4d5e-9a53-3e4c7a1d2b60")

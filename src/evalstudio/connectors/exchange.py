@@ -20,7 +20,6 @@ from aiohttp import (
     ClientConnectorError,
     ClientError,
     ClientPayloadError,
-    ClientResponse,
     ClientResponseError,
     ClientSSLError,
     ClientTimeout,
@@ -39,6 +38,7 @@ from ..base.text import excerpt
 from ..telemetry import agent_headers, traceparent
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
+from .direct import DirectResponse, Response, send
 from .http_client import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
 _SENT_AT_ONCE = 500_000
@@ -62,7 +62,7 @@ async def exchange(
 class HttpAnswer:
     """A successful answer whose body is still to be read, within the size limit."""
 
-    def __init__(self, response: ClientResponse, connection: AgentConnection, place: str) -> None:
+    def __init__(self, response: Response, connection: AgentConnection, place: str) -> None:
         self._response = response
         self._connection = connection
         self.place = place
@@ -88,7 +88,8 @@ class HttpAnswer:
     @property
     def received_at(self) -> float:
         """When the last of what was read came in, by ``perf_counter``."""
-        return self._response.received_at if isinstance(self._response, BoundedResponse) else 0.0
+        response = self._response
+        return response.received_at if isinstance(response, BoundedResponse | DirectResponse) else 0.0
 
     def note_first_token(self) -> None:
         """What came in last holds the first text or tool call of the answer."""
@@ -135,21 +136,21 @@ async def open_exchange(
     url = address(ctx.connector.base_url, path)
     answered = False
     try:
-        async with connection.http.request(
+        async with send(
+            connection.http,
             method,
             url,
             data=None if method == "GET" else payload(body),
-            params=query,
             headers=_headers(ctx, f"{method} {path}", accept),
-            cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
             timeout=_connecting_within(connection.policy.connect_seconds),
-            allow_redirects=False,
+            params=query,
+            cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
         ) as response:
-            if connection.sent_at is None and isinstance(response, BoundedResponse):
+            if connection.sent_at is None and isinstance(response, BoundedResponse | DirectResponse):
                 connection.sent_at = response.sent_at
             _keep_cookies(connection, response)
             agent_headers(response.headers)
-            answered = response.ok and response.status < 300
+            answered = response.status < 300
             if not answered:
                 raise await _refusal(response, connection, place)
             yield HttpAnswer(response, connection, place)
@@ -175,13 +176,13 @@ def _headers(ctx: ConnectorContext[Any], request: str, accept: str | None) -> Ma
     return headers
 
 
-def _keep_cookies(connection: AgentConnection, response: ClientResponse) -> None:
+def _keep_cookies(connection: AgentConnection, response: Response) -> None:
     if "Set-Cookie" not in response.headers:
         return
     if connection.cookies is None:
         # Unsafe only means that an address of numbers, such as 127.0.0.1, may have cookies too.
         connection.cookies = CookieJar(unsafe=True)
-    connection.cookies.update_cookies(response.cookies, response.url)
+    connection.cookies.update_cookies_from_headers(response.headers.getall("Set-Cookie"), response.url)
 
 
 def _failure(error: Exception, connection: AgentConnection, place: str, answered: bool) -> ConnectorError:
@@ -193,7 +194,7 @@ def _failure(error: Exception, connection: AgentConnection, place: str, answered
     return ConnectorError(f"{place} could not be asked: {connection.redact(str(error))}")
 
 
-async def _refusal(response: ClientResponse, connection: AgentConnection, place: str) -> ConnectorError:
+async def _refusal(response: Response, connection: AgentConnection, place: str) -> ConnectorError:
     """The status as an error, with the first words of the body where they can still be read."""
     body = b""
     try:

@@ -11,10 +11,20 @@ from collections.abc import Callable
 from errno import EACCES
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import (
+    ClientError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    StreamReader,
+    TCPConnector,
+)
 from aiohttp.client_proto import ResponseHandler
+from yarl import URL
 
 from ..base.networks import AddressCheck
 from ..version import __version__
@@ -23,10 +33,11 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
 _LARGEST_ANSWER = 10_000_000
+_MOST_SERVERS = 1_000
 # Servers close idle connections after five seconds or more. A request on one that is being closed would fail,
 # and is not sent again: nobody can tell whether the agent has seen it.
 _IDLE_SECONDS = 4.0
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class AnswerTooLarge(ClientError):
@@ -46,7 +57,16 @@ class Redirected(ClientError):
         self.status = status
 
 
-async def read_bounded(response: ClientResponse, most: int) -> bytes:
+class Readable(Protocol):
+    """A response whose body is still to be read."""
+
+    @property
+    def content(self) -> StreamReader: ...
+    @property
+    def content_length(self) -> int | None: ...
+
+
+async def read_bounded(response: Readable, most: int) -> bytes:
     """The body, in memory only up to the limit."""
     if (response.content_length or 0) > most:
         raise AnswerTooLarge(most)
@@ -66,7 +86,7 @@ async def read_bounded(response: ClientResponse, most: int) -> bytes:
     return bytes(body)
 
 
-class _TimedHandler(ResponseHandler):
+class TimedHandler(ResponseHandler):
     """Notes when data came in: a busy event loop reads the answer only later."""
 
     received_at = 0.0
@@ -76,16 +96,29 @@ class _TimedHandler(ResponseHandler):
         super().data_received(data)
 
 
-class _Connector(TCPConnector):
+class PoolConnector(TCPConnector):
+    """Makes connections that note the time; knows the servers it makes them to."""
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)  # pyright: ignore[reportUnknownMemberType] - aiohttp leaves a part untyped
-        self._factory = partial(_TimedHandler, loop=asyncio.get_running_loop())
+        self._factory = partial(TimedHandler, loop=asyncio.get_running_loop())
+        self._servers: dict[tuple[str, str | None, int | None], ClientRequest] = {}
+
+    def request_to(self, address: URL) -> ClientRequest:
+        """A request that stands for all to the same server where a connection is asked for."""
+        key = (address.scheme, address.raw_host, address.port)
+        request = self._servers.get(key)
+        if request is None:
+            if len(self._servers) >= _MOST_SERVERS:
+                self._servers.clear()
+            request = self._servers[key] = ClientRequest("POST", address.origin(), loop=self._loop)
+        return request
 
 
 class BoundedResponse(ClientResponse):
     """For plugins too no redirect is followed, and ``read``, ``text`` and ``json`` stop at the limit."""
 
-    _handler: _TimedHandler | None = None
+    _handler: TimedHandler | None = None
     sent_at = 0.0
     """When its request was sent, by ``perf_counter``; 0 where a connection had to be made for it first."""
 
@@ -95,12 +128,12 @@ class BoundedResponse(ClientResponse):
         return self._handler.received_at if self._handler is not None else 0.0
 
     async def start(self, connection: Connection) -> ClientResponse:
-        if isinstance(connection.protocol, _TimedHandler):
+        if isinstance(connection.protocol, TimedHandler):
             self._handler = connection.protocol
             # The request has just been written. A connection that has carried data before was there already.
             self.sent_at = perf_counter() if self._handler.received_at else 0.0
         await super().start(connection)
-        if self.status in _REDIRECTS:
+        if self.status in REDIRECTS:
             raise Redirected(self.status)
         return self
 
@@ -114,7 +147,7 @@ class BoundedResponse(ClientResponse):
 def open_client(limit: int, check: AddressCheck, *, proxies: bool) -> ClientSession:
     """A client for the running loop."""
     return ClientSession(
-        connector=_Connector(limit=limit, keepalive_timeout=_IDLE_SECONDS, socket_factory=_checked(check)),
+        connector=PoolConnector(limit=limit, keepalive_timeout=_IDLE_SECONDS, socket_factory=_checked(check)),
         cookie_jar=DummyCookieJar(),
         trust_env=proxies,
         timeout=ClientTimeout(total=None),

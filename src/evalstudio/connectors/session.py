@@ -19,9 +19,9 @@ import orjson
 from ..base.addresses import shown_address
 from ..base.concurrency import TimeLimitExceeded, WorkAborted, bounded, pulse
 from ..base.json_text import json_text
-from ..base.paths import Steps, texts_in
-from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
-from ..base.references import UnsetVariable, resolve, values_of
+from ..base.paths import Steps
+from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
+from ..base.references import UnsetVariable
 from ..base.retry import spread
 from ..base.traces import described, trace_of
 from ..evaluators.results import Attempt
@@ -36,11 +36,11 @@ from .contract import (
     ConnectorSettings,
     Headers,
     RunInfo,
-    merge_headers,
 )
 from .http_pool import HttpPool
+from .lookups import facts_of
 from .replies import AgentReply, read_reply, read_test
-from .secrets import redact_reply, redacted_data, secrets_of, shown_places
+from .secrets import redact_reply, redacted_data, shown_places
 
 if TYPE_CHECKING:
     from aiohttp import ClientError
@@ -168,28 +168,17 @@ class AgentSession:
 
     def _open(self) -> tuple[ConnectorSettings[Any], Headers, AgentConnection]:
         """Look up what is referred to, once for all calls of the run."""
-        settings = self._settings
-        base_url = resolve(settings.base_url.strip(), "baseUrl")
-        headers, extra = _resolved(settings.headers), _resolved(self._extra)
-        sent = merge_headers(headers, extra)
-        template = texts_in(getattr(settings.config, "request_template", None))
-        referred = values_of(
-            settings.base_url,
-            *settings.headers.values(),
-            *self._extra.values(),
-            *(text for _, text in template),
-        )
-        shared = {secret for secret in self._secrets if len(secret) >= SHORTEST_IN_ANSWERS}
-        self._answers = Redaction.of(shared | secrets_of(settings, self._extra), shortest=SHORTEST_IN_ANSWERS)
+        facts = facts_of(self._settings, self._extra, self._secrets)
+        self._answers = facts.answers
         connection = AgentConnection(
             pool=self._pool,
-            headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
+            headers=dict(facts.headers),
             policy=self._policy,
-            address=shown_address(settings.base_url.strip()),
-            own_accept=any(name.lower() == "accept" for name in sent),
-            redact=Redaction.of(referred | shared | secrets_sent(base_url, headers | extra)),
+            address=facts.address,
+            own_accept=facts.own_accept,
+            redact=facts.redact,
         )
-        return replace(settings, base_url=base_url, headers=headers), extra, connection
+        return facts.settings, facts.extra, connection
 
     async def _attempt(
         self, function: Callable[..., Any], ctx: ConnectorContext[Any]
@@ -327,10 +316,6 @@ def _json_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         size = f"{len(raw):,} bytes; the limit is {_LARGEST_METADATA:,}"
         raise ConnectorError(f"the metadata of the answer takes {size}")
     return orjson.loads(raw)
-
-
-def _resolved(headers: Headers) -> dict[str, str]:
-    return {name: resolve(value, f"the header {name}") for name, value in headers.items()}
 
 
 def _reply_text(messages: Iterable[Message]) -> str:

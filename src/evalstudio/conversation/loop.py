@@ -109,7 +109,7 @@ class _Conversation:
             text = self.script.pop(0)
         else:
             text = None if self.user is None else await self.user.speak(self.messages)
-        return None if text is None else Message(role="user", content=text)
+        return None if text is None else Message.said("user", text)
 
     async def ask(self, agent: Agent, number: int, user_message: Message | None) -> Turn:
         """Have the agent answer what it has not seen yet."""
@@ -119,8 +119,8 @@ class _Conversation:
         self.messages.extend(reply.messages)
         self.seen = len(self.messages)
         self.count += len(replies_with_text(reply.messages))
-        return Turn(
-            number=number,
+        return Turn.of(
+            number,
             user_message=user_message,
             messages=reply.messages,
             latency_ms=reply.latency_ms,

@@ -51,8 +51,15 @@ def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
 
 def has_held(entry: Entry, turns: Turns) -> bool:
     """Whether every latch of an ``eventually`` assertion has held on some turn."""
-    latches = _latches(entry, turns)
-    return bool(latches) and all(any(turn.holds for turn in of) for of in latches.values())
+    held: dict[str | None, bool] = {}
+    for results in _own(entry, turns):
+        if len(results) == 1:
+            name, holds = results[0].criterion_name, results[0].holds
+            held[name] = held.get(name, False) or holds
+            continue
+        for name, rules in _by_criterion(results).items():
+            held[name] = held.get(name, False) or _Latched(rules).holds
+    return bool(held) and all(held.values())
 
 
 def mark_pending(results: Iterable[Finding]) -> None:
@@ -226,8 +233,7 @@ def effective(entry: Entry, turns: Turns) -> list[Finding]:
 def _own(entry: Entry, turns: Turns) -> list[list[Finding]]:
     """What an entry found, turn by turn. That it was not asked on a turn says nothing about it."""
     key = entry.key
-    own = ([r for r in results if r.name == key and not r.not_asked] for results in turns)
-    return [results for results in own if results]
+    return [own for results in turns if (own := [r for r in results if r.name == key and not r.not_asked])]
 
 
 @dataclass(frozen=True, slots=True)

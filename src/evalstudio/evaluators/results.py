@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
+from ..base.constructed import constructed
 from ..messages import Message, TokensUsage
 from .contract import Fault, Gate, Invocation, Kind
 from .criteria import Coverage, Score
@@ -197,6 +198,38 @@ class Turn(BaseModel):
     )
     user_message: Message | None = Field(default=None, exclude=True)
     messages: list[Message] = Field(default_factory=list[Message], exclude=True)
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        *,
+        user_message: Message | None,
+        messages: list[Message] | None = None,
+        latency_ms: float | None = None,
+        tokens_usage: TokensUsage | None = None,
+        usage_missing: str | None = None,
+        first_token_ms: float | None = None,
+        attempts: list[Attempt] | None = None,
+        metadata: dict[str, Any] | None = None,
+        redacted: list[str] | None = None,
+    ) -> Turn:
+        """A turn of parts that were read already, which are not looked at again."""
+        fields: dict[str, Any] = {
+            "number": number,
+            "message_count": 0,
+            "latency_ms": latency_ms,
+            "tokens_usage": tokens_usage,
+            "usage_missing": usage_missing,
+            "results": [],
+            "first_token_ms": first_token_ms,
+            "attempts": attempts,
+            "metadata": metadata,
+            "redacted": redacted,
+            "user_message": user_message,
+            "messages": [] if messages is None else messages,
+        }
+        return constructed(cls, fields)
 
     @property
     def all_messages(self) -> list[Message]:

@@ -94,7 +94,7 @@ class RunWorker:
         async for event in converse(prepared, agent, self._workspace.services()):
             match event:
                 case UserSpoke(turn=number, message=message):
-                    broken_off = Turn(number=number, user_message=message)
+                    broken_off = Turn.of(number, user_message=message)
                 case TurnEnded(turn=turn, decision=decision) if not decision.over:
                     await store.append_turn(lease, turn)
                     stored = (turn.number, turn.results)

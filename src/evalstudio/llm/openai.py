@@ -31,6 +31,7 @@ from ..base.json_text import json_text, whole_text
 from ..base.paths import fields_of, follow
 from ..base.redaction import Redaction
 from ..connectors.contract import ConnectorError
+from ..connectors.direct import send
 from ..connectors.exchange import address, payload
 from ..connectors.http_client import AnswerTooLarge, Redirected, read_bounded
 from ..connectors.http_pool import HttpPool
@@ -173,12 +174,13 @@ class OpenAIConnection:
     async def _post(self, path: str, body: dict[str, Any]) -> Mapping[str, Any]:
         most = self._settings.max_response_bytes
         try:
-            async with self._pool.client().post(
+            async with send(
+                self._pool.client(),
+                "POST",
                 _address(self._base_url, path),
                 data=payload(body),
                 headers=self._headers,
                 timeout=self._timeout,
-                allow_redirects=False,
                 auto_decompress=False,
             ) as response:
                 if response.headers.get("Content-Encoding", "identity") != "identity":

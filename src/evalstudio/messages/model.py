@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from ..base.constructed import as_read
 from ..base.json_text import json_text
 from ..base.problems import problems_of
 from .parts import UnreadableMessage, as_fields, is_said, quoted, read_call, type_of
@@ -117,6 +118,11 @@ class Message(BaseModel):
             ]
         return cls.model_construct(**fields)
 
+    @classmethod
+    def said(cls, role: str, text: str) -> Message:
+        """A message of a known role that is text and nothing else."""
+        return as_read(cls, {"role": role, "content": text}, _MESSAGE)
+
     @property
     def text(self) -> str:
         return text_of(self)
@@ -124,6 +130,29 @@ class Message(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """The message as it goes over the wire: OpenAI's names, nothing that is not set."""
         return self.model_dump(exclude_none=True)
+
+
+_MESSAGE: dict[str, Any] = dict.fromkeys(Message.model_fields)
+_CALL: dict[str, Any] = {"id": "", "type": "function", "function": None}
+
+
+def _unchanged(fields: dict[str, Any]) -> Message | None:
+    """The message, where validating ``is_read`` fields would leave all of them as they are."""
+    calls = fields.get("tool_calls")
+    if any(value is not None and value is not calls and type(value) is not str for value in fields.values()):
+        return None
+    if calls is None:
+        return as_read(Message, fields, _MESSAGE)
+    read: list[ToolCall] = []
+    for call in calls:
+        function = call["function"]
+        if type(function["arguments"]) is not str or not function["arguments"]:
+            return None
+        if type(function["name"]) is not str or type(call["id"]) is not str:
+            return None
+        named = {"name": function["name"], "arguments": function["arguments"]}
+        read.append(as_read(ToolCall, call | {"function": as_read(FunctionCall, named, {})}, _CALL))
+    return as_read(Message, fields | {"tool_calls": read}, _MESSAGE)
 
 
 def text_of(message: Message | str | Iterable[ContentBlock] | None) -> str:
@@ -182,7 +211,7 @@ def read_messages(
 
 def _read_item(item: object, place: int, speaker: str | None) -> list[Message]:
     if isinstance(item, str) and speaker is not None:
-        return [Message(role=speaker, content=item)]
+        return [Message.said(speaker, str(item))]
     fields = as_fields(item)
     if fields is None:
         raise UnreadableItem(place, f"is {kind_of(item)}")
@@ -190,7 +219,7 @@ def _read_item(item: object, place: int, speaker: str | None) -> list[Message]:
         fields = {"role": speaker, "content": [fields]}
     try:
         if is_read(fields):
-            return [Message.model_validate(fields)]
+            return [_unchanged(fields) or Message.model_validate(fields)]
         return [Message.model_validate(one) for one in messages_in(fields)]
     except UnreadableMessage as error:
         raise UnreadableItem(place, f"is not valid: {error}") from None

@@ -6,19 +6,19 @@ under this attempt and this worker, or nothing happens.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Boolean, Integer, bindparam, func, or_, select, update
 
 from ..evaluators.results import Turn
 from .contract import COUNT_OF, Lease, RunEnding
 from .errors import LeaseLost
-from .rows import AnyRow
+from .prepared import Prepared
 from .schema import USED, VERDICT, messages, outputs, runs, turns
 from .transaction import Transaction, now_ms
 
 # Built once: putting a statement together costs more than running it.
-_LOCKED_ROW = (
+_LOCKED_ROW = Prepared(
     select(runs.c.execution_id, runs.c.status, runs.c.attempt, runs.c.worker_id)
     .where(runs.c.id == bindparam("run_id"))
     .with_for_update()
@@ -30,7 +30,7 @@ _MEASURED = (*USED, "error", "latency_ms", "total_tokens", "thread_id", "answer_
 _ENDED = ("status", *VERDICT, *_MEASURED, "completed", "updated")
 _last: Any = func.coalesce(bindparam("last_turn", type_=Integer), _LAST_TURN.scalar_subquery(), 0)
 _ended: dict[str, Any] = {name: bindparam(name) for name in _ENDED}
-_END = (
+_END = Prepared(
     update(runs)
     .where(
         runs.c.id == bindparam("run_id"),
@@ -86,12 +86,13 @@ def end(unit: Transaction, lease: Lease, ending: RunEnding, *, anybody: bool = F
         "completed": moment,
         "updated": moment,
     }
-    ended = unit.connection.execute(_END, values).one_or_none()
+    ended = _END.first_row(unit, values)
     if ended is None:
         return False
+    (execution_id,) = ended
     if ending.last_turn is not None:
-        add_turn(unit, ended.execution_id, lease, ending.last_turn)
-    _add_output(unit, ended.execution_id, lease, ending)
+        add_turn(unit, execution_id, lease, ending.last_turn)
+    _add_output(unit, execution_id, lease, ending)
     return True
 
 
@@ -127,11 +128,20 @@ def add_turn(unit: Transaction, execution_id: str, lease: Lease, turn: Turn) -> 
     unit.add_event("run.turn", execution_id, lease.run_id, {"attempt": lease.attempt, "turn": turn.number})
 
 
-def _row(unit: Transaction, lease: Lease) -> AnyRow:
-    row = unit.connection.execute(_LOCKED_ROW, {"run_id": lease.run_id}).one_or_none()
+class _Held(NamedTuple):
+    """Who has a run, and how it stands."""
+
+    execution_id: str
+    status: str
+    attempt: int
+    worker_id: str | None
+
+
+def _row(unit: Transaction, lease: Lease) -> _Held:
+    row = _LOCKED_ROW.first_row(unit, {"run_id": lease.run_id})
     if row is None:
         raise LeaseLost(lease.run_id, "it was deleted")
-    return row
+    return _Held(*row)
 
 
 def _has_turn(unit: Transaction, lease: Lease, number: int) -> bool:
@@ -139,7 +149,7 @@ def _has_turn(unit: Transaction, lease: Lease, number: int) -> bool:
     return unit.connection.execute(query.where(turns.c.turn == number)).first() is not None
 
 
-def _why(row: AnyRow, lease: Lease) -> str:
+def _why(row: _Held, lease: Lease) -> str:
     if row.status == "cancelled":
         return "it was cancelled"
     if row.attempt != lease.attempt:

@@ -39,6 +39,10 @@ _READERS = 4
 _LOOK_AT_FILE_SECONDS = 1.0
 
 
+# What the database says of one operation alone; other errors are the whole transaction's.
+_REFUSED = (IntegrityError, sqlite3.IntegrityError)
+
+
 @dataclass(slots=True)
 class _Job:
     operation: Operation[Any]
@@ -272,13 +276,13 @@ class SqliteDatabase:
 
     def _run(self, whole: Transaction, job: _Job) -> None:
         """One job within the transaction; what it refuses undoes that job alone."""
-        connection = cast(sqlite3.Connection, whole.connection.connection.dbapi_connection)
-        unit = Transaction(whole.connection)
+        connection = whole.driver
+        unit = Transaction(whole.connection, driver=connection)
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.operation(unit)
         except Exception as error:
-            if isinstance(error, DBAPIError) and not isinstance(error, IntegrityError):
+            if isinstance(error, DBAPIError | sqlite3.Error) and not isinstance(error, _REFUSED):
                 raise
             job.error = self._readable(error)
         if job.error is not None:

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from typing import cast as cast_to
 
 from sqlalchemy import (
     BigInteger,
@@ -37,6 +38,7 @@ from ..project.entities import UNFINISHED, reasons_of
 from . import schema
 from .contract import IdempotencyKey
 from .errors import KeyReused, StorageError, StorageUnavailable
+from .prepared import insert_rows
 from .schema import COUNTED, idempotency
 
 CHANNEL = "evalstudio"
@@ -70,18 +72,25 @@ def steady_ms() -> int:
 class Transaction:
     """One operation's view of the database. ``again`` says that an earlier try may have been committed."""
 
-    def __init__(self, connection: Connection, *, again: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, *, again: bool = False, driver: sqlite3.Connection | None = None
+    ) -> None:
         self.connection = connection
+        self._driver = driver
         self.again = again
         self.rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
         self.counts: dict[str, dict[str, int]] = {}
         self.events: list[dict[str, Any]] = []
         self.event_queries: list[Any] = []
         self.new_work = False
+        self.is_postgres = connection.dialect.name == "postgresql"
 
     @property
-    def is_postgres(self) -> bool:
-        return self.connection.dialect.name == "postgresql"
+    def driver(self) -> sqlite3.Connection:
+        """The driver's own connection, on SQLite."""
+        if self._driver is None:
+            self._driver = cast_to(sqlite3.Connection, self.connection.connection.dbapi_connection)
+        return self._driver
 
     def insert_into(self, table: Table) -> Any:
         """An insert that can say what to do where the row is there already.
@@ -145,7 +154,7 @@ class Transaction:
         """Write what was gathered; the last statements before the commit."""
         for table, rows in self.rows.items():
             for start in range(0, len(rows), _INSERT_ROWS):
-                self.connection.execute(insert(table), rows[start : start + _INSERT_ROWS])
+                insert_rows(self, table, rows[start : start + _INSERT_ROWS])
         # In one order everywhere, so that two transactions never wait for each other.
         for execution_id in sorted(self.counts):
             self._write_counts(execution_id, self.counts[execution_id])
@@ -190,7 +199,7 @@ class Transaction:
             names = ("kind", "execution_id", "run_id", "at", "body")
             self.connection.execute(insert(schema.events).from_select(names, query))
         if self.events:
-            self.connection.execute(insert(schema.events), self.events)
+            insert_rows(self, schema.events, self.events)
 
     def _lock_events(self) -> None:
         """Number events one transaction at a time, so that no smaller id appears after a larger one."""
