@@ -16,7 +16,8 @@ from aiohttp import (
 )
 
 from evalstudio.connectors.direct import DirectResponse, Response, send
-from evalstudio.connectors.http_pool import HttpPool, Redirected, read_bounded
+from evalstudio.connectors.http_client import Redirected, read_bounded
+from evalstudio.connectors.http_pool import HttpPool
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 TIMEOUT = ClientTimeout(total=None, sock_connect=10)
