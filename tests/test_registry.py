@@ -72,7 +72,7 @@ class TestTheRegistry:
 
             type = "polite"
 
-            async def evaluate(self, input: Any, criteria: Any) -> list[Any]:  # noqa: A002
+            async def evaluate(self, input: Any, criteria: Any) -> list[Any]:
                 return [{"criterionName": "tone", "score": "please" in input.response, "reasoning": "asked"}]
 
         registry = create_registry()
@@ -88,7 +88,7 @@ class TestTheRegistry:
             def __init__(self, name: str) -> None:
                 self.type = name
 
-            async def evaluate(self, input: Any, criteria: Any) -> list[Any]:  # noqa: A002
+            async def evaluate(self, input: Any, criteria: Any) -> list[Any]:
                 return []
 
         registry = create_registry()

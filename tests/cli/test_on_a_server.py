@@ -75,6 +75,19 @@ def test_the_server_repeats_only_what_is_open(there: Typed) -> None:
     assert any(f"{total} of 4 runs were enough; {4 - total} w" in note for note in data["notes"])
 
 
+def test_the_server_counts_the_agents_errors_as_it_was_told(there: Typed) -> None:
+    broken = ("eval", "run", "--only", "breaks", "--repeat", "3", "--until", "decided")
+    data = told_code(there, 1, *broken, "--agent-errors", "fail")
+    # A failure decides its subject; an error would have been repeated.
+    assert (data["execution"]["counts"]["total"], data["summary"]["counts"]["failed"]) == (1, 1)
+    assert data["execution"]["agentErrors"] == "fail"
+    out = there("report", data["execution"]["id"]).out
+    assert "1 failed" in out
+    out = there("report", data["execution"]["id"], "--agent-errors", "error").out
+    assert "1 errored" in out
+    assert told_code(there, 3, *broken)["execution"]["counts"]["total"] == 3
+
+
 def test_requirements_and_budgets_go_along_and_the_server_says_what_became_of_them(
     there: Typed, tmp_path: Path
 ) -> None:

@@ -178,7 +178,7 @@ async def test_a_closed_pool_opens_again_for_a_session_that_goes_on(agent: Agent
 
 
 def test_its_errors_are_client_errors():
-    from evalstudio.connectors.http_pool import AnswerTooLarge, Redirected
+    from evalstudio.connectors.http_client import AnswerTooLarge, Redirected
 
     assert issubclass(AnswerTooLarge, ClientError)
     assert issubclass(Redirected, ClientError)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,25 +26,14 @@ _LOOKS: tuple[tuple[int, Literal["light", "dark"], tuple[str, ...]], ...] = (
 MOST_SHIFT = 0.05
 
 _OBSERVING = """
-window.longTasks = [];
-new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
-}).observe({ type: 'longtask', buffered: true });
 window.shifted = 0;
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
 }).observe({ type: 'layout-shift', buffered: true });
 """
-_FRAMES = """() => {
-  window.frameGaps = [];
-  let last = performance.now();
-  const next = (now) => {
-    window.frameGaps.push(now - last);
-    last = now;
-    requestAnimationFrame(next);
-  };
-  requestAnimationFrame(next);
-}"""
+# The trace holds all windows of the browser, its own too: the mark tells which process draws the page.
+_MARK = "the page that is measured"
+_TRACED = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 
 
 @dataclass(slots=True)
@@ -86,19 +77,37 @@ def watched(context: BrowserContext, url: str) -> Watch:
     return watch
 
 
-def long_tasks(page: Page) -> list[int]:
-    """How long, in milliseconds, each task took that held the page up for over 50."""
-    return cast("list[int]", page.evaluate("window.longTasks"))
+@contextmanager
+def measured_tasks(page: Page) -> Iterator[list[float]]:
+    """The milliseconds that each task of the page's main thread took, longest first; filled at the end.
+
+    It is the time that the thread had a processor (`tdur` of the browser's trace): on a busy machine the
+    clock also counts how long other processes kept the page waiting, which says nothing about the page.
+    """
+    browser = page.context.browser
+    assert browser is not None
+    times: list[float] = []
+    browser.start_tracing(page=page, categories=_TRACED)
+    try:
+        yield times
+        page.evaluate("(mark) => console.timeStamp(mark)", _MARK)
+    finally:
+        trace = browser.stop_tracing()
+    times += sorted(_task_times(json.loads(trace)["traceEvents"]), reverse=True)
 
 
-def start_counting_frames(page: Page) -> None:
-    """Write down, from now on, how long each frame is shown."""
-    page.evaluate(_FRAMES)
-
-
-def frame_gaps(page: Page) -> list[float]:
-    """The milliseconds between one frame and the next."""
-    return cast("list[float]", page.evaluate("window.frameGaps"))
+def _task_times(events: list[dict[str, Any]]) -> list[float]:
+    messages = ((event["pid"], event.get("args", {}).get("data", {}).get("message")) for event in events)
+    marked = {process for process, message in messages if message == _MARK}
+    main = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [event for event in events if event["name"] == "RunTask" and event["pid"] in marked]
+    times = [task["tdur"] / 1_000 for task in tasks if (task["pid"], task["tid"]) in main and "tdur" in task]
+    assert times, "the trace has no task of the page"
+    return times
 
 
 def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:

@@ -107,13 +107,13 @@ def fill_wording(card: Locator) -> None:
 
 
 def make_scenario(page: Page) -> None:
-    """Two slow turns, a persona, an assertion of the plugin and a metric."""
+    """Two turns that wait for a file each, a persona, an assertion of the plugin and a metric."""
     page.goto("/scenarios/new")
     field(page, "Name").fill("Says the right words")
     page.get_by_role("button", name="Add script message").click()
-    field(page, "Script message 1").fill("hello wait=1")
+    field(page, "Script message 1").fill("hello until=heard")
     page.get_by_role("button", name="Add script message").click()
-    field(page, "Script message 2").fill("goodbye wait=1")
+    field(page, "Script message 2").fill("goodbye until=answered")
     choose(page, "Personas", "Hurried guest")
     page.keyboard.press("Escape")
     fill_wording(add_evaluator(page, "House Wording"))

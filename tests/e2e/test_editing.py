@@ -30,7 +30,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wording_project(tmp_path_factory.mktemp("words") / "project")
 
 
-def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(site: Site, page: Page) -> None:
+def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(
+    site: Site, page: Page, project: Path
+) -> None:
     make_connector(page)
     expect(field(page, "Value of header 1")).to_have_value(MASK)
     page.get_by_role("button", name="Test", exact=True).click()
@@ -59,10 +61,12 @@ def test_an_agent_a_persona_and_a_scenario_are_made_tried_and_seen_to_finish(sit
     panel.get_by_role("button", name="Run", exact=True).click()
     stand = panel.get_by_role("status", name="Where the run stands")
     expect(stand).to_contain_text("Running")
-    expect(panel.get_by_text("echo: hello wait=1")).to_be_visible()
+    (project.parent / "heard").touch()
+    expect(panel.get_by_text("echo: hello until=heard")).to_be_visible()
     expect(stand).to_contain_text("Running")
+    (project.parent / "answered").touch()
     expect(stand).to_contain_text("Pass")
-    expect(panel.get_by_text("echo: goodbye wait=1")).to_be_visible()
+    expect(panel.get_by_text("echo: goodbye until=answered")).to_be_visible()
     expect(panel.get_by_text("House Wording")).to_be_visible()
     panel.get_by_role("link", name="Open the run").click()
     expect(page).to_have_url(re.compile("/runs/"))

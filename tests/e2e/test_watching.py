@@ -8,19 +8,14 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
-from tests.e2e.browsing import (
-    check_pages,
-    frame_gaps,
-    long_tasks,
-    new_context,
-    start_counting_frames,
-    watched,
-)
+from tests.e2e.browsing import check_pages, measured_tasks, new_context, watched
 from tests.e2e.seeding import QUOTE, seed_large_execution, seed_long_run
 from tests.e2e.site import Site
 from tests.support.projects import make_project, scripted
 
-LONGEST_TASK = 200
+# Milliseconds of the processor. By the clock no task may hold a page up for over 200: this leaves room.
+LONGEST_TASK = 150
+MEAN_STEP = 34
 STORED_RUNS = 100_000
 LARGEST_SCRIPT = 350_000
 
@@ -184,51 +179,61 @@ def ids(project: Path, site: Site) -> tuple[str, str]:
     return seed_long_run(project, 300), seed_large_execution(project, 5000)
 
 
+def scroll(page: Page, pixels: int, steps: int = 10) -> None:
+    """Turn the wheel step by step; each is drawn before the next."""
+    for _ in range(steps):
+        page.mouse.wheel(0, pixels)
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+
 class TestLargeThings:
     """Three hundred messages and five thousand runs open without holding the page up."""
 
-    # How long a task takes says nothing on a machine that is busy with something else: measured apart.
-    @pytest.mark.parametrize("longest_task", [None, pytest.param(LONGEST_TASK, marks=pytest.mark.soak)])
-    def test_they_open_without_a_long_task(
-        self, ids: tuple[str, str], site: Site, page: Page, longest_task: int | None
-    ) -> None:
-        run, execution = ids
+    def test_they_open(self, ids: tuple[str, str], site: Site, page: Page) -> None:
+        self.look_at_both(page, *ids)
+
+    @pytest.mark.soak
+    def test_they_open_without_a_long_task(self, ids: tuple[str, str], site: Site, page: Page) -> None:
+        with measured_tasks(page) as tasks:
+            self.look_at_both(page, *ids)
+        assert tasks[0] <= LONGEST_TASK, tasks[:5]
+
+    def look_at_both(self, page: Page, run: str, execution: str) -> None:
         page.goto(f"/runs/{run}")
         expect(page.get_by_text("Question 1:")).to_be_visible()
-        for _ in range(10):
-            page.mouse.wheel(0, 2_000)
-            page.wait_for_timeout(50)
-        assert longest_task is None or max(long_tasks(page), default=0) <= longest_task, long_tasks(page)
-
+        scroll(page, 2_000)
         page.goto(f"/executions/{execution}")
         expect(page.get_by_text("5,000 of 5,000 runs done")).to_be_visible()
         expect(page.get_by_role("row").filter(has_text="Scenario 0").first).to_be_visible()
         page.get_by_role("table", name="Runs").hover()
-        for _ in range(10):
-            page.mouse.wheel(0, 20_000)
-            page.wait_for_timeout(50)
+        scroll(page, 20_000)
         page.get_by_text("Fail 400", exact=True).click()
         expect(page.get_by_role("table", name="Runs")).to_have_attribute("aria-rowcount", "401")
         page.get_by_role("button", name="Scenario", exact=True).click()
-        assert longest_task is None or max(long_tasks(page), default=0) <= longest_task, long_tasks(page)
+        expect(page).to_have_url(re.compile("sort=name"))
 
     @pytest.mark.soak
     def test_no_page_is_held_up_with_a_hundred_thousand_runs_stored(
         self, ids: tuple[str, str], project: Path, site: Site, page: Page
     ) -> None:
         run, execution = ids
-        for _ in range(STORED_RUNS // 5000 - 1):
-            seed_large_execution(project, 5000)
+        others = [seed_large_execution(project, 5000) for _ in range(STORED_RUNS // 5000 - 1)]
+        evaluation = site.named("evals", "all")["id"]
         columns = f"/executions/{execution}?columns=%5B%22reference%20given%22%2C%22tool-call-count%22%5D"
-        for path in ("/", "/executions", "/runs", columns, f"/runs/{run}", "/scenarios", "/evaluators"):
-            page.goto(path)
-            page.get_by_role("heading", level=1).wait_for()
-            expect(page.locator("[aria-busy], .mantine-Skeleton-root")).to_have_count(0)
-            page.mouse.move(700, 600)
-            for _ in range(10):
-                page.mouse.wheel(0, 5_000)
-                page.wait_for_timeout(50)
-            assert max(long_tasks(page), default=0) <= LONGEST_TASK, (path, long_tasks(page))
+        paths = ["/", "/executions", "/runs", columns, f"/runs/{run}", "/scenarios", "/evaluators"]
+        paths += ["/evaluators/regex", f"/evals/{evaluation}"]
+        paths += [f"/compare?base={execution}&candidate={others[0]}"]
+        longest: dict[str, list[float]] = {}
+        for path in paths:
+            with measured_tasks(page) as tasks:
+                page.goto(path)
+                page.get_by_role("heading", level=1).wait_for()
+                expect(page.locator("[aria-busy], .mantine-Skeleton-root")).to_have_count(0)
+                page.mouse.move(700, 600)
+                scroll(page, 5_000)
+            longest[path] = tasks[:3]
+        print("", *(f"{path}: {tasks}" for path, tasks in longest.items()), sep="\n")
+        assert not {path: tasks for path, tasks in longest.items() if tasks[0] > LONGEST_TASK}
 
     @pytest.mark.soak
     def test_ten_thousand_rows_scroll_smoothly(self, project: Path, site: Site, page: Page) -> None:
@@ -237,15 +242,11 @@ class TestLargeThings:
         rows = page.get_by_role("table", name="Runs")
         expect(rows).to_have_attribute("aria-rowcount", "10001")
         rows.hover()
-        start_counting_frames(page)
-        for _ in range(60):
-            page.mouse.wheel(0, 6_000)
-            page.wait_for_timeout(30)
-        gaps = sorted(frame_gaps(page))
-        worst, usual = gaps[int(len(gaps) * 0.95)], gaps[len(gaps) // 2]
-        print(f"\nscrolling 10,000 rows: a frame every {usual:.0f} ms, 95 % within {worst:.0f} ms")
-        assert usual <= 34
-        assert max(long_tasks(page), default=0) <= LONGEST_TASK, long_tasks(page)
+        with measured_tasks(page) as tasks:
+            scroll(page, 6_000, steps=60)
+        print(f"\nscrolling 10,000 rows: {sum(tasks) / 60:.0f} ms a step, longest {tasks[:3]}")
+        assert sum(tasks) / 60 <= MEAN_STEP
+        assert tasks[0] <= LONGEST_TASK, tasks[:5]
 
     def test_evidence_is_marked_and_failures_are_found(
         self, ids: tuple[str, str], site: Site, page: Page

@@ -101,7 +101,7 @@ async def test_cancelling_an_execution_stops_its_runs(tmp_path: Path, storage: S
 
 
 async def test_stopping_finishes_or_releases_and_another_goes_on(tmp_path: Path, storage: Storage) -> None:
-    config = make_project(tmp_path, [scripted("s", "wait=1.5 x")], repetitions=3, storage=storage())
+    config = make_project(tmp_path, [scripted("s", "until=go-on x")], repetitions=3, storage=storage())
     async with open_workspace(config) as workspace:
         execution = await start(workspace, tmp_path)
         stop = asyncio.Event()
@@ -113,6 +113,7 @@ async def test_stopping_finishes_or_releases_and_another_goes_on(tmp_path: Path,
         await asyncio.wait_for(work, 10)
         runs = await runs_of(workspace, execution)
         assert {run.status for run in runs} == {"queued"}
+        (tmp_path / "go-on").touch()
         done = await work_off(workspace, execution, stop=asyncio.Event())
         assert done.counts.passed == 3
 

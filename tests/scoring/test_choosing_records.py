@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,26 @@ def test_an_odd_value_from_an_evaluator_never_costs_the_run(folder: Folder) -> N
     assert summary.metrics["odd"].count == 3
     metadata = folder.results()[0]["results"][0]["metadata"]
     assert metadata == {"half": "\ufffd", "big": str(10**30), "keys": {"1": [2]}}
+
+
+# -- processes
+
+
+def test_only_a_large_file_without_models_is_scored_by_all_processors(folder: Folder) -> None:
+    small, large = folder.dataset(rows(5)), folder.path / "large.jsonl"
+    with large.open("wb") as file:
+        # Of a size, and yet next to nothing on the disk.
+        file.truncate(100_000_000)
+    processors = min(8, len(os.sched_getaffinity(0)))
+    runner = streaming.set_up(folder.job()).runner
+
+    def chosen(dataset: Path, **settings: Any) -> int:
+        return streaming.paying_workers(folder.job(dataset, workers=None, **settings), runner)
+
+    assert chosen(large) == processors
+    assert [chosen(small), chosen(large, limit=10), chosen(large, share=0.05)] == [1, 1, 1]
+    folder.plan({"evaluators": [{"type": "nlp-accuracy"}]})
+    runner = streaming.set_up(folder.job()).runner
+    assert chosen(large) == 1
+    folder.plan()
+    assert folder.score(workers=None).records == 5

@@ -412,6 +412,7 @@ class TestQueueing:
             requirements=[Requirement(pass_rate=0.9, confidence=0.95)],
             budget=Budget(max_tokens=700),
             until_decided=8,
+            agent_errors="fail",
         )
         environment, new = Snapshot.of({"version": "1.2"}), new_run()
         kept = await store.enqueue(execution, [new], environment=environment)
@@ -430,6 +431,7 @@ class TestQueueing:
         kept = await store.enqueue(Execution(), [new_run(case=None)])
         assert (kept.partial, kept.replayed, kept.source, kept.rescored_from) == (None, False, "live", None)
         assert (kept.requirements, kept.budget, kept.until_decided) == ([], None, None)
+        assert kept.agent_errors == "error"
         assert await store.environment_of(kept.id) is None
 
     async def test_runs_and_executions_are_found_by_their_names(self, store: SqlStore) -> None:

@@ -60,7 +60,7 @@ def session_of(
     )
 
 
-def connector_of(function: Callable[..., Any], type: str = "mine") -> ConnectorDefinition:  # noqa: A002
+def connector_of(function: Callable[..., Any], type: str = "mine") -> ConnectorDefinition:
     """A plugin's connector of a function that takes the context."""
     return define_connector(type=type)(function)
 

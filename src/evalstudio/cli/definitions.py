@@ -52,7 +52,7 @@ def definition_app(
     kind: DefinitionKind,
     noun: str,
     *,
-    help: str,  # noqa: A002 - as typer calls it
+    help: str,
     deleting: str,
     columns: Sequence[str],
     row: Row,

@@ -37,7 +37,7 @@ from .options import (
     RequireOption,
     ServerOption,
     UntilOption,
-    agent_errors_fail,
+    read_agent_errors,
 )
 from .output import open_console, plain, print_json, warn
 from .project import LocalProject, Project, RemoteProject, run_async
@@ -80,7 +80,7 @@ def eval_run(
     last_failed: LastFailedOption = False,
     concurrency: ConcurrencyOption = None,
     on: OnOption = None,
-    agent_errors: AgentErrorsOption = "error",
+    agent_errors: AgentErrorsOption = None,
     label: LabelsOption = None,
     require: RequireOption = None,
     until: UntilOption = None,
@@ -107,7 +107,7 @@ def eval_run(
     from .report_files import in_github, report_targets
 
     models = ModelOptions(record=record, replay=replay, cache=cache)
-    fails, files = agent_errors_fail(agent_errors), tuple(file or ())
+    files = tuple(file or ())
     targets = [*report_targets(report or (), as_json=as_json), *in_github()]
     part = Part(
         name=None,
@@ -119,6 +119,7 @@ def eval_run(
         requirements=tuple(read_requirements(require or ())),
         budget=read_budget(max_cost, max_tokens, max_time),
         until_decided=until is not None,
+        agent_errors=read_agent_errors(agent_errors) or "error",
     )
     _check_together(models, until, server, concurrency, on)
     selection = Selection(
@@ -128,7 +129,7 @@ def eval_run(
         from .watch import watch_files
 
         raise typer.Exit(watch_files(files, config, watch_also or (), kind="eval", server=server))
-    running = EvalRunning(part, selection, fails, concurrency, as_json, targets, on, models)
+    running = EvalRunning(part, selection, concurrency, as_json, targets, on, models)
     if code := run_async(running.run(config, server)):
         raise typer.Exit(code)
 
@@ -155,7 +156,6 @@ class EvalRunning:
 
     part: Part
     selection: Selection
-    agent_errors_fail: bool
     concurrency: int | None
     as_json: bool
     targets: Sequence[ReportTarget]
@@ -184,7 +184,6 @@ class EvalRunning:
         code = await conclude_and_print(
             project,
             done,
-            agent_errors_fail=self.agent_errors_fail,
             as_json=self.as_json,
             stopped=stop.is_set(),
             reports=self.targets,
@@ -202,7 +201,6 @@ class EvalRunning:
             stop,
             self.concurrency,
             quiet=self.as_json,
-            agent_errors_fail=self.agent_errors_fail,
             cluster=project_cluster(project, self.on) if isinstance(project, LocalProject) else None,
             models=self.models,
         )
@@ -212,7 +210,6 @@ async def conclude_and_print(
     project: Project,
     execution: Execution,
     *,
-    agent_errors_fail: bool = False,
     as_json: bool = False,
     stopped: bool = False,
     reports: Sequence[ReportTarget] = (),
@@ -220,9 +217,7 @@ async def conclude_and_print(
     """Print what an execution came to, write its reports and say the exit code."""
     from .report_files import write_all
 
-    conclusion, source = await _concluded(
-        project, execution, agent_errors_fail=agent_errors_fail, detailed=bool(reports)
-    )
+    conclusion, source = await _concluded(project, execution, detailed=bool(reports))
     await _print(project.records, execution, conclusion, as_json=as_json)
     if source is not None:
         await write_all(source, reports)
@@ -244,14 +239,14 @@ async def conclude_and_print(
 
 
 async def _concluded(
-    project: Project, execution: Execution, *, agent_errors_fail: bool, detailed: bool
+    project: Project, execution: Execution, *, detailed: bool
 ) -> tuple[ExecutionConclusion, ExecutionSource | None]:
     """What it came to; a server says so itself, unless reports are to be written from its runs."""
     from ..execution.conclusion import conclude
 
     if isinstance(project, RemoteProject) and not detailed:
-        return await project.client.conclusion(execution.id, agent_errors_fail=agent_errors_fail), None
-    done = await conclude(project.records, execution, agent_errors_fail=agent_errors_fail, detailed=detailed)
+        return await project.client.conclusion(execution.id), None
+    done = await conclude(project.records, execution, detailed=detailed)
     return done.result, done.source
 
 
@@ -297,7 +292,6 @@ async def follow(
     concurrency: int | None,
     *,
     quiet: bool,
-    agent_errors_fail: bool = False,
     cluster: ExecutionSettings | None = None,
     models: ModelOptions | None = None,
 ) -> Execution:
@@ -329,7 +323,6 @@ async def follow(
                 execution,
                 stop=stop,
                 concurrency=concurrency,
-                agent_errors_fail=agent_errors_fail,
                 options=models,
                 follow=show,
             )
@@ -339,7 +332,6 @@ async def follow(
                 execution,
                 stop=stop,
                 concurrency=concurrency,
-                agent_errors_fail=agent_errors_fail,
                 follow=show,
             )
         return await watch_there(project.records, execution.id, stop, show)

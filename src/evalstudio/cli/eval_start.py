@@ -16,7 +16,7 @@ from .run_files import warn_of_changed_files
 if TYPE_CHECKING:
     from ..execution.request import ExecutionRequest
     from ..project.documents import DefinitionKind
-    from ..project.entities import Execution, StoredEval
+    from ..project.entities import AgentErrors, Execution, StoredEval
     from ..project.requirements import Budget, Requirement
     from ..storage.contract import Records
 
@@ -37,6 +37,7 @@ class Part:
     requirements: tuple[Requirement, ...] = ()
     budget: Budget | None = None
     until_decided: bool = False
+    agent_errors: AgentErrors = "error"
 
 
 async def start(project: Project, part: Part, stop: asyncio.Event) -> Execution | None:
@@ -83,6 +84,7 @@ async def _request_here(project: LocalProject, part: Part) -> ExecutionRequest:
         requirements=[*request.requirements, *part.requirements],
         budget=part.budget or request.budget,
         until_decided=part.until_decided,
+        agent_errors=part.agent_errors,
     )
 
 
@@ -111,6 +113,7 @@ async def _prepared_there(project: RemoteProject, part: Part) -> Callable[[], Aw
         requirements=[plain(one) for one in part.requirements],
         budget=plain(part.budget) if part.budget else None,
         until_decided=part.until_decided,
+        agentErrors=part.agent_errors,
         trigger="cli",
         # An answer that was lost on the way is asked for again without starting anything twice.
         key=uuid4().hex,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..project.entities import AgentErrors
 
 ServerOption = Annotated[
     str | None,
@@ -67,7 +70,7 @@ LastFailedOption = Annotated[
     bool, typer.Option("--last-failed", help="Only what did not pass in the last execution.")
 ]
 AgentErrorsOption = Annotated[
-    str, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
+    str | None, typer.Option(help="Count an agent's errors as: error (neither pass nor failure) or fail.")
 ]
 LabelsOption = Annotated[list[str] | None, typer.Option(help="key=value kept with the execution.")]
 UntilOption = Annotated[
@@ -81,10 +84,10 @@ ReplayOption = Annotated[Path | None, typer.Option(help="Answer from this record
 CacheOption = Annotated[bool, typer.Option("--cache", help="Keep model answers and use them again.")]
 
 
-def agent_errors_fail(agent_errors: str) -> bool:
+def read_agent_errors(agent_errors: str | None) -> AgentErrors | None:
     """What ``--agent-errors`` says."""
     from ..base.problems import InvalidInput
 
-    if agent_errors not in ("error", "fail"):
+    if agent_errors not in (None, "error", "fail"):
         raise InvalidInput(f'--agent-errors is "error" or "fail", not "{agent_errors}"')
-    return agent_errors == "fail"
+    return agent_errors

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import AgentErrorsOption, ConfigOption, ServerOption, agent_errors_fail
+from .options import AgentErrorsOption, ConfigOption, ServerOption, read_agent_errors
 from .output import say
 from .project import project_at, run_async
 from .report_files import FORMATS, report_targets, write_all
@@ -20,12 +20,12 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it here, not to stdout.", show_default=False)
     ] = None,
-    agent_errors: AgentErrorsOption = "error",
+    agent_errors: AgentErrorsOption = None,
     config: ConfigOption = None,
     server: ServerOption = None,
 ) -> None:
     """Write what an execution or a results file came to: for people, pull requests or CI systems."""
-    fails = agent_errors_fail(agent_errors)
+    counted_as = read_agent_errors(agent_errors)
     [chosen] = report_targets([f"{form}={output or '-'}"])
 
     file = Path(target)
@@ -42,7 +42,7 @@ def report(
 
             records = project.records
             execution = await records.execution(await execution_id(records, target))
-            done = await conclude(records, execution, agent_errors_fail=fails, detailed=True)
+            done = await conclude(records, execution.counting(counted_as), detailed=True)
             await write_all(done.source, [chosen])
 
     run_async(work())

@@ -62,7 +62,12 @@ ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where a stop
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count unreadable records and go on.")]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000, help="Processes to score with: 1; with --on ray as many as it has CPUs."),
+    typer.Option(
+        min=1,
+        max=10_000,
+        help="Processes to score with: 1; as many as there are CPUs for a large file that asks no model, "
+        "and with --on ray.",
+    ),
 ]
 FailUnderOption = Annotated[
     float | None, typer.Option(min=0, max=1, help="Exit with 1 if the overall score is lower.")

@@ -89,7 +89,7 @@ def results_address(output: str | None) -> str | None:
     return output
 
 
-def processes(workers: int | None, cluster: ExecutionSettings | None) -> int:
+def processes(workers: int | None, cluster: ExecutionSettings | None) -> int | None:
     if workers is not None and workers > _MOST_PROCESSES and cluster is None:
         raise fail(f"--workers may be {_MOST_PROCESSES} at most on one machine; more are for --on ray")
-    return workers or 1
+    return workers

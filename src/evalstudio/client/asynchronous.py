@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from ..base.outages import OutagePolicy
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (
+    AgentErrors,
     Baseline,
     Connector,
     Eval,
@@ -165,9 +166,14 @@ class AsyncClient:
     async def execution(self, execution_id: str) -> Execution:
         return Execution.model_validate(await self.call("GET", f"/api/executions/{execution_id}"))
 
-    async def conclusion(self, execution_id: str, *, agent_errors_fail: bool = False) -> ExecutionConclusion:
-        """Whether an execution reached what is required, with the evidence and an exit code."""
-        query = {"agentErrors": "fail" if agent_errors_fail else "error"}
+    async def conclusion(
+        self, execution_id: str, *, agent_errors: AgentErrors | None = None
+    ) -> ExecutionConclusion:
+        """Whether an execution reached what is required, with the evidence and an exit code.
+
+        ``agent_errors`` counts the agent's errors otherwise than the execution was started with.
+        """
+        query = {"agentErrors": agent_errors}
         answer = await self.call("GET", f"/api/executions/{execution_id}/conclusion", query=query)
         return ExecutionConclusion.model_validate(answer)
 

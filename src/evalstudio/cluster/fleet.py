@@ -31,7 +31,6 @@ class Orders:
 
     execution_id: str
     concurrency: int | None
-    agent_errors_fail: bool
 
 
 class QueueActor:
@@ -51,7 +50,6 @@ class QueueActor:
                 await workspace.store.execution(orders.execution_id),
                 stop=self._stop,
                 concurrency=orders.concurrency,
-                agent_errors_fail=orders.agent_errors_fail,
             )
 
     async def stop(self) -> None:
@@ -67,7 +65,6 @@ async def work_off_on_ray(
     stop: asyncio.Event,
     workers: int | None = None,
     concurrency: int | None = None,
-    agent_errors_fail: bool = False,
     options: ModelOptions | None = None,
     follow: Follow | None = None,
 ) -> Execution:
@@ -78,7 +75,7 @@ async def work_off_on_ray(
         actor = cluster.ray.remote(QueueActor).options(
             num_cpus=1, max_concurrency=2, scheduling_strategy="SPREAD"
         )
-        count, orders = workers or cluster.cpus, Orders(execution.id, concurrency, agent_errors_fail)
+        count, orders = workers or cluster.cpus, Orders(execution.id, concurrency)
         pool = ActorPool(cluster.ray, lambda: actor.remote(project, options), count, at_once=1)
         async with watching(workspace, execution, follow):
             try:

@@ -20,8 +20,10 @@ from ..base.schemas import Schema
 from ..configs import StrictConfig
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession, ClientTimeout
+    from aiohttp import ClientSession
     from aiohttp.abc import AbstractCookieJar
+
+    from .http_pool import HttpPool
 
 CONNECT, CLOSED, TIMEOUT = "connect", "closed", "timeout"
 # The agent had begun to answer: nothing that a call is made again after.
@@ -212,8 +214,7 @@ class AgentConnection:
     those the agent has set in this run.
     """
 
-    http: ClientSession
-    timeout: ClientTimeout
+    pool: HttpPool
     headers: dict[str, str]
     policy: CallPolicy = field(default_factory=CallPolicy)
     address: str = ""
@@ -227,6 +228,11 @@ class AgentConnection:
     """Whether the headers were given an ``Accept`` of their own."""
     requests: Counter[str] = field(default_factory=Counter[str])
     """The requests of this attempt at the call, each with how often it was sent."""
+
+    @property
+    def http(self) -> ClientSession:
+        """The client of the running loop."""
+        return self.pool.client()
 
     def begin(self) -> Clock:
         """A new attempt: nothing was sent or received yet, and its clock starts."""

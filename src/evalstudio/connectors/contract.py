@@ -268,7 +268,7 @@ def define_connector(
     retry: RetrySettings | Mapping[str, Any] | None = None,
 ) -> Callable[[Invoke], ConnectorDefinition]: ...
 def define_connector(
-    type: str | Invoke | Mapping[str, Any] | None = None,  # noqa: A002
+    type: str | Invoke | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ConnectorDefinition | Callable[[Invoke], ConnectorDefinition]:
     """Make a connector of a function. What is not given is read off the function itself.

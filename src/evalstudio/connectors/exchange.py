@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from errno import EACCES, ECONNREFUSED
+from functools import lru_cache
 from io import BytesIO
 from time import perf_counter
 from typing import Any
@@ -22,6 +23,7 @@ from aiohttp import (
     ClientResponse,
     ClientResponseError,
     ClientSSLError,
+    ClientTimeout,
     ConnectionTimeoutError,
     CookieJar,
     InvalidURL,
@@ -37,7 +39,7 @@ from ..base.text import excerpt
 from ..telemetry import agent_headers, traceparent
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
-from .http_pool import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
+from .http_client import AnswerTooLarge, BoundedResponse, Redirected, read_bounded
 
 _SENT_AT_ONCE = 500_000
 _NO_ADDRESS = 'baseUrl is not an address such as "http://127.0.0.1:8000"'
@@ -140,7 +142,7 @@ async def open_exchange(
             params=query,
             headers=_headers(ctx, f"{method} {path}", accept),
             cookies=connection.cookies.filter_cookies(URL(url)) if connection.cookies else None,
-            timeout=connection.timeout,
+            timeout=_connecting_within(connection.policy.connect_seconds),
             allow_redirects=False,
         ) as response:
             if connection.sent_at is None and isinstance(response, BoundedResponse):
@@ -153,6 +155,11 @@ async def open_exchange(
             yield HttpAnswer(response, connection, place)
     except (ClientError, OSError, ValueError) as error:
         raise _failure(error, connection, place, answered) from None
+
+
+@lru_cache
+def _connecting_within(seconds: float) -> ClientTimeout:
+    return ClientTimeout(total=None, sock_connect=seconds)
 
 
 def _headers(ctx: ConnectorContext[Any], request: str, accept: str | None) -> Mapping[str, str]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 from uuid import uuid4
 
 import orjson
-from aiohttp import ClientError, ClientTimeout
 
 from ..base.addresses import shown_address
 from ..base.concurrency import TimeLimitExceeded, WorkAborted, bounded, pulse
@@ -38,10 +38,12 @@ from .contract import (
     RunInfo,
     merge_headers,
 )
-from .exchange import explain
 from .http_pool import HttpPool
 from .replies import AgentReply, read_reply, read_test
 from .secrets import redact_reply, redacted_data, secrets_of, shown_places
+
+if TYPE_CHECKING:
+    from aiohttp import ClientError
 
 log = logging.getLogger("evalstudio")
 
@@ -154,7 +156,7 @@ class AgentSession:
     def _context(
         self, messages: Sequence[Message], new_messages: Sequence[Message], call_name: str = "invoke"
     ) -> ConnectorContext[Any]:
-        if self._opened is None or self._opened[2].http.closed:
+        if self._opened is None:
             try:
                 self._opened = self._open()
             except UnsetVariable as error:
@@ -180,8 +182,7 @@ class AgentSession:
         shared = {secret for secret in self._secrets if len(secret) >= SHORTEST_IN_ANSWERS}
         self._answers = Redaction.of(shared | secrets_of(settings, self._extra), shortest=SHORTEST_IN_ANSWERS)
         connection = AgentConnection(
-            http=self._pool.client(),
-            timeout=ClientTimeout(total=None, sock_connect=self._policy.connect_seconds),
+            pool=self._pool,
             headers=merge_headers({"Content-Type": "application/json", "Accept": "application/json"}, sent),
             policy=self._policy,
             address=shown_address(settings.base_url.strip()),
@@ -257,7 +258,9 @@ class AgentSession:
     def _as_connector_error(self, error: Exception) -> ConnectorError:
         """What a connector's function raised, as our own error."""
         assert self._opened is not None
-        if isinstance(error, ClientError):
+        if _is_of_http(error):
+            from .exchange import explain
+
             return explain(error, self._opened[2], self._place)
         if isinstance(error, WorkAborted):
             return ConnectorError(f"it {error}")
@@ -289,9 +292,15 @@ class AgentSession:
             cause=error.cause,
             attempts=attempts if len(attempts) > 1 else (),
         )
-        if cause is not None and not isinstance(cause, ClientError | WorkAborted):
+        if cause is not None and not (isinstance(cause, WorkAborted) or _is_of_http(cause)):
             named.traceback = trace_of(cause, self.redaction)
         return named
+
+
+def _is_of_http(error: BaseException) -> TypeGuard[ClientError]:
+    """Whether it is an error of the HTTP client, which is imported only where a connector uses it."""
+    aiohttp = sys.modules.get("aiohttp")
+    return aiohttp is not None and isinstance(error, aiohttp.ClientError)
 
 
 def _policy(policy: CallPolicy, definition: ConnectorDefinition, config: object) -> CallPolicy:

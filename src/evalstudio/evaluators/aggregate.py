@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from .contract import Reduce, TurnFacts
 from .criteria import CriterionScore, EvaluationCriteria, Score, on_scale, weigh
 from .definition import Entry
-from .results import ERROR_PREFIX, EndedBy, Finding, Verdict
+from .results import ERROR_PREFIX, EndedBy, Finding, Outcome, Verdict
 from .running import run_turn
 
 Turns = Sequence[Sequence[Finding]]
@@ -178,20 +178,29 @@ def score_on_scale(finding: Finding, criterion: EvaluationCriteria | None) -> Sc
 
 
 def _verdict(findings: Sequence[Finding]) -> Verdict:
+    outcome, reason, decisive, counted = outcome_of(findings)
+    if outcome == "error":
+        assert decisive is not None
+        return Verdict(outcome=outcome, reason=reason, fault=decisive.fault)
+    return Verdict(outcome=outcome, reason=reason, score=_score(counted))
+
+
+def outcome_of(findings: Sequence[Finding]) -> tuple[Outcome, str, Finding | None, Sequence[Finding]]:
+    """What findings come to: the outcome, its reason, the finding it rests on, and those that count."""
     counted = [f for f in findings if f.kind == "assertion" and not f.skipped]
     if not counted:
-        return Verdict(outcome="unasserted", reason=NOTHING_ASSERTED)
+        return "unasserted", NOTHING_ASSERTED, None, counted
     failures = [r for r in counted if r.failed]
     if failures:
         # What had not held yet failed only when the conversation was over: what ended it comes first.
         first = min(failures, key=lambda r: math.inf if _awaited(r) else r.turn)
-        return Verdict(outcome="fail", reason=first.reason or f"{first.label} failed", score=_score(counted))
+        return "fail", first.reason or f"{first.label} failed", first, counted
     errors = [r for r in counted if r.error is not None]
     if errors:
         first = min(errors, key=lambda r: r.turn)
         reason = f'Evaluator "{first.name}": {first.reason.removeprefix(ERROR_PREFIX)}'
-        return Verdict(outcome="error", reason=reason, fault=first.fault)
-    return Verdict(outcome="pass", reason=ALL_PASSED, score=_score(counted))
+        return "error", reason, first, counted
+    return "pass", ALL_PASSED, None, counted
 
 
 def _score(counted: Sequence[Finding]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -56,7 +56,9 @@ def _job(entry: Entry, facts: TurnFacts) -> Job:
         )
         raise limit_exceeded(message, "evaluatorCharacters")
     definition = entry.definition
-    alone = replace(facts, llm=None, embedder=None, final_readers=set())
+    parts: dict[str, Any] = {part.name: getattr(facts, part.name) for part in fields(TurnFacts)}
+    parts |= {"llm": None, "embedder": None, "final_readers": set()}
+    alone = TurnFacts(**parts)
     try:
         written = pickle.dumps(dict(entry.written))
     except Exception as error:

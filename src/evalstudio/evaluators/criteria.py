@@ -301,7 +301,7 @@ def weigh(
     means = {name: math.fsum(values) / len(values) for name, values in scores.items()}
     coverage.scored = len(means)
     coverage.missing = [name for name in declared if name not in means]
-    return _weighted_mean(means, declared), means, coverage
+    return weighted_mean(means, declared), means, coverage
 
 
 def _place(
@@ -320,11 +320,12 @@ def _place(
         scores.setdefault(criterion.name, []).append(number)
 
 
-def _weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
+def weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
+    """The mean of criteria by their weights; nothing where none of them counts."""
     weights = [declared[name].weight for name in means]
     heaviest = max(weights, default=0.0)
     if heaviest <= 0:
         return None
     # Relative weights: the sum of finite weights must not overflow.
-    relative = [weight / heaviest for weight in weights]
+    relative = weights if heaviest == 1.0 else [weight / heaviest for weight in weights]
     return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)

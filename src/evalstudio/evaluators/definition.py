@@ -211,7 +211,7 @@ def define_evaluator(
     work: WorkRule = None,
 ) -> Callable[[Function], EvaluatorDefinition]: ...
 def define_evaluator(
-    type: str | Function | type | Mapping[str, Any] | None = None,  # noqa: A002
+    type: str | Function | type | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> EvaluatorDefinition | Callable[[Function], EvaluatorDefinition]:
     """Make an evaluator of a function. What is not given is read off the function itself.

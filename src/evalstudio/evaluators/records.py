@@ -215,6 +215,46 @@ def facts_of(
     )
 
 
+class RecordFacts(TurnFacts):
+    """The facts of a record that is no more than texts, beside what all records of a dataset share.
+
+    Messages and the call are made when they are first looked at, for most evaluators look at the text alone.
+    """
+
+    __slots__ = ("_shared",)
+
+    def __init__(
+        self,
+        shared: TurnFacts,
+        response: str,
+        prompt: str | None,
+        ground_truth: Any,
+        context: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+    ) -> None:
+        self._shared = shared
+        self.given_response = self._response = response
+        self.given_prompt = prompt
+        self.ground_truth = ground_truth
+        self.context = context
+        self.metadata = metadata
+        self.criteria = shared.criteria
+        self.limits = shared.limits
+        self.turn = 1
+        self._size = len(response)
+        self._replies = [response] if response else []
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for a slot that has no value yet.
+        if name in ("messages", "last_invocation"):
+            self.messages = [Message(role="assistant", content=self.given_response)]
+            self.last_invocation = Invocation(0.0, self.messages)
+            return getattr(self, name)
+        value = set[str]() if name == "final_readers" else getattr(self._shared, name)
+        setattr(self, name, value)
+        return value
+
+
 def record_of(facts: TurnFacts) -> EvaluationInput:
     """A turn of a live conversation as a record, for evaluators that know only records."""
     return EvaluationInput.model_construct(

@@ -96,11 +96,10 @@ def _not_asked(entry: Entry, facts: TurnFacts, failure: Finding) -> Finding:
 
 def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
     """Run inline entries in place, where there is nothing to wait for."""
-    return [
-        result
-        for entry in entries
-        for result in _run_inline(entry, facts, call_apart if may_take_long(entry, facts) else None)
-    ]
+    findings: list[Finding] = []
+    for entry in entries:
+        findings += _run_inline(entry, facts, call_apart if may_take_long(entry, facts) else None)
+    return findings
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:

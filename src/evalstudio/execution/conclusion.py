@@ -32,16 +32,14 @@ class Conclusion:
     source: ExecutionSource
 
 
-async def conclude(
-    records: Records, execution: Execution, *, agent_errors_fail: bool = False, detailed: bool = False
-) -> Conclusion:
+async def conclude(records: Records, execution: Execution, *, detailed: bool = False) -> Conclusion:
     """Read an execution's runs once and judge it; with ``detailed`` also what reports show of each run."""
-    early = await early_decisions(records, execution, agent_errors_fail=agent_errors_fail)
+    early = await early_decisions(records, execution)
     evidence = ExecutionEvidence(
         execution.requirements,
         tags=early.tags,
         baselines=early.baselines,
-        agent_errors_fail=agent_errors_fail,
+        agent_errors_fail=execution.agent_errors_fail,
     )
     builder, groups = HeadBuilder(evidence), GroupedRuns()
     # Rounds are closed in the order they were queued in.
@@ -56,7 +54,7 @@ async def conclude(
     early.close_round()
     # Intervals of many subjects take a while, and a server has others to answer.
     head, result = await asyncio.to_thread(_judged, execution, builder, groups, early)
-    return Conclusion(result, ExecutionSource(records, execution, head, agent_errors_fail))
+    return Conclusion(result, ExecutionSource(records, execution, head))
 
 
 def _judged(
@@ -80,19 +78,14 @@ def _judged(
     return head, result
 
 
-async def early_decisions(
-    records: Records, execution: Execution, *, agent_errors_fail: bool = False
-) -> EarlyDecisions:
+async def early_decisions(records: Records, execution: Execution) -> EarlyDecisions:
     """An execution's requirements with all they are held against, before any of its runs."""
     requirements = execution.requirements
     names = dict.fromkeys(one.no_regression for one in requirements if one.no_regression)
-    baselines = {
-        name: await find_baseline(records, execution, name, agent_errors_fail=agent_errors_fail)
-        for name in names
-    }
+    baselines = {name: await find_baseline(records, execution, name) for name in names}
     tags = await tagged_scenarios(records, requirements)
     most = execution.until_decided or 1
-    return EarlyDecisions(requirements, most, tags, baselines, agent_errors_fail)
+    return EarlyDecisions(requirements, most, tags, baselines, execution.agent_errors_fail)
 
 
 def _budget_notes(execution: Execution, summary: ExecutionSummary) -> list[str]:
@@ -120,9 +113,7 @@ class ComparesExecutions(Protocol):
     async def compare(self, base: str, candidate: str, **more: str | None) -> ComparisonResult: ...
 
 
-async def find_baseline(
-    records: Records, execution: Execution, name: str, *, agent_errors_fail: bool = False
-) -> Baseline | str:
+async def find_baseline(records: Records, execution: Execution, name: str) -> Baseline | str:
     """The baseline of this name with its runs by subject; a text says why there is none.
 
     A subject whose question changed since is left out: a drop there would say nothing about the agent.
@@ -137,7 +128,7 @@ async def find_baseline(
     base = comparison.base
     shown = f"{name} ({base.id})" if name != base.id else name
     shown += f" without {len(changed)} changed questions" if changed else ""
-    baseline = Baseline(shown, agent_errors_fail)
+    baseline = Baseline(shown, execution.agent_errors_fail)
     async for run in all_runs(records, Filters(execution_id=base.id)):
         if Subject.key_of(run) not in changed:
             baseline.add(run)

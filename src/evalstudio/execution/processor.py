@@ -46,7 +46,6 @@ class Processor:
         *,
         concurrency: int | None = None,
         execution_id: str | None = None,
-        agent_errors_fail: bool = False,
         lease_seconds: float = LEASE_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -54,7 +53,7 @@ class Processor:
         self._store = workspace.store
         self._telemetry = workspace.telemetry
         self._budgets = BudgetKeeper(workspace.store)
-        self._repetitions = RepetitionKeeper(workspace.store, agent_errors_fail)
+        self._repetitions = RepetitionKeeper(workspace.store)
         self._known: set[str] = set()
         self._run_worker = RunWorker(workspace)
         self._most = concurrency or workspace.config.max_concurrency
@@ -246,7 +245,6 @@ async def work_off(
     *,
     stop: asyncio.Event,
     concurrency: int | None = None,
-    agent_errors_fail: bool = False,
     follow: Follow | None = None,
 ) -> Execution:
     """Work on an execution until it is over, whoever does the rest of it."""
@@ -256,12 +254,7 @@ async def work_off(
         return (await store.execution(execution.id)).status in ("completed", "cancelled")
 
     async with watching(workspace, execution, follow):
-        processor = Processor(
-            workspace,
-            concurrency=concurrency,
-            execution_id=execution.id,
-            agent_errors_fail=agent_errors_fail,
-        )
+        processor = Processor(workspace, concurrency=concurrency, execution_id=execution.id)
         await processor.run(stop=stop, until=over)
     await trace_execution(workspace.telemetry, store, execution.id)
     return await store.execution(execution.id)

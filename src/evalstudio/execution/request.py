@@ -14,6 +14,7 @@ from ..conversation.preparation import check_case_values
 from ..project.documents import check_stored
 from ..project.entities import (
     UNFINISHED,
+    AgentErrors,
     Execution,
     RunSummary,
     Stored,
@@ -55,6 +56,7 @@ class ExecutionRequest:
     budget: Budget | None = None
     until_decided: bool = False
     """Repeat only what is still open, at most so many times."""
+    agent_errors: AgentErrors = "error"
     only_subjects: frozenset[tuple[str, str | None, str | None, str]] | None = None
 
     @property
@@ -200,6 +202,7 @@ async def start_execution(
         requirements=[*request.requirements],
         budget=request.budget,
         until_decided=request.repetitions if request.until_decided else None,
+        agent_errors=request.agent_errors,
     )
     environment = await asyncio.to_thread(
         environment_snapshot, workspace, request.scenarios, request.connectors

@@ -63,6 +63,7 @@ async def begin_rescore(
         labels=await with_automatic_labels(request.labels, workspace.folder),
         partial=UNFINISHED,
         requirements=[*request.requirements],
+        agent_errors=original.agent_errors,
         source="rescored",
         rescored_from=original.rescored_from or original.id,
     )

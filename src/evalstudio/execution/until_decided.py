@@ -34,7 +34,6 @@ class RepetitionKeeper:
     """
 
     store: SqlStore
-    agent_errors_fail: bool = False
     _repeated: set[str] = field(default_factory=set[str])
     _progress: dict[str, _Progress] = field(default_factory=dict[str, _Progress])
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -85,8 +84,7 @@ class RepetitionKeeper:
     async def _seen(self, execution: Execution) -> EarlyDecisions:
         progress = self._progress.get(execution.id)
         if progress is None:
-            fails = self.agent_errors_fail
-            progress = _Progress(await early_decisions(self.store, execution, agent_errors_fail=fails))
+            progress = _Progress(await early_decisions(self.store, execution))
             self._progress[execution.id] = progress
         async for run, output in each_run(self.store, execution.id, after=progress.last, findings=False):
             progress.early.add(run, output)

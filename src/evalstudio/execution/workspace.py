@@ -15,6 +15,7 @@ from ..base.networks import AddressCheck, no_metadata
 from ..base.redaction import environment_secrets
 from ..cassettes import Cassette
 from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
+from ..connectors.http_pool import HttpPool
 from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
 from ..plugins import PluginRegistry, create_registry, load_plugins
 from ..project.changes import DefinitionContext
@@ -26,7 +27,6 @@ from ..storage.opening import open_store
 from ..telemetry.opening import TelemetrySource
 
 if TYPE_CHECKING:
-    from ..connectors.http_pool import HttpPool
     from ..llm.client import Llm
     from ..storage.store import SqlStore
     from ..telemetry.recording import Telemetry
@@ -65,24 +65,6 @@ class LazyPlugins:
             await close_connectors(self.registry.connectors())
 
 
-class LazyPool:
-    """The connections to agents, made when the first is needed: most commands talk to no agent."""
-
-    def __init__(self, address_check: AddressCheck) -> None:
-        self._address_check = address_check
-        self._pool: HttpPool | None = None
-
-    def open(self) -> HttpPool:
-        from ..connectors.http_pool import HttpPool
-
-        self._pool = self._pool or HttpPool(address_check=self._address_check)
-        return self._pool
-
-    async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
-
-
 @dataclass(slots=True)
 class Workspace:
     """Everything one process needs to work on a project."""
@@ -92,7 +74,7 @@ class Workspace:
     plugins: LazyPlugins
     store: SqlStore
     llm: Llm | None
-    pool: LazyPool
+    http: HttpPool
     box: SecretBox
     cassette: Cassette | None = None
     variables: frozenset[str] = frozenset()
@@ -114,10 +96,6 @@ class Workspace:
     def config_path(self) -> Path | None:
         """The config file, where there is one."""
         return self.plugins.config_path.resolve() if self.plugins.config_path else None
-
-    @property
-    def http(self) -> HttpPool:
-        return self.pool.open()
 
     @property
     def telemetry(self) -> Telemetry | None:
@@ -193,7 +171,7 @@ async def open_workspace(
             cache = AnswerCache(folder / "data" / "answers") if options and options.cache else None
             model = Llm(config.llm_settings, cache=cache, cassette=cassette, shared=store)
             llm = await stack.enter_async_context(model)
-        pool = LazyPool(address_check or no_metadata(config.allowed_addresses))
+        pool = HttpPool(address_check=address_check or no_metadata(config.allowed_addresses))
         stack.push_async_callback(pool.close)
         stack.push_async_callback(own_plugins.close)
         box = SecretBox(folder / "data" / "secret.key")

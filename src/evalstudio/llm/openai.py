@@ -32,7 +32,8 @@ from ..base.paths import fields_of, follow
 from ..base.redaction import Redaction
 from ..connectors.contract import ConnectorError
 from ..connectors.exchange import address, payload
-from ..connectors.http_pool import AnswerTooLarge, HttpPool, Redirected, read_bounded
+from ..connectors.http_client import AnswerTooLarge, Redirected, read_bounded
+from ..connectors.http_pool import HttpPool
 from ..messages import Message, TokensUsage, read_usage, text_for_model
 from .connections import ANSWER_TOOL, SYSTEM_ROLES, Reply, schema_name
 from .failures import (

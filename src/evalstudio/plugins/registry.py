@@ -91,11 +91,11 @@ class PluginRegistry:
         self._connectors |= connectors
         return list(evaluators), list(connectors)
 
-    def get_evaluator(self, type: str) -> EvaluatorDefinition | None:  # noqa: A002
+    def get_evaluator(self, type: str) -> EvaluatorDefinition | None:
         entry = self._evaluators.get(type)
         return entry[0] if entry else None
 
-    def get_connector(self, type: str) -> ConnectorDefinition | None:  # noqa: A002
+    def get_connector(self, type: str) -> ConnectorDefinition | None:
         entry = self._connectors.get(type)
         return entry[0] if entry else None
 

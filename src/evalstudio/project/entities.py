@@ -35,6 +35,7 @@ from .requirements import Budget, Requirement
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionSource = Literal["live", "recorded", "rescored", "production"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
+AgentErrors = Literal["error", "fail"]
 Standing = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
 
 UNFINISHED = "unfinished"
@@ -299,6 +300,9 @@ class Execution(_Entity):
     until_decided: int | None = Field(
         default=None, description="Repeated only what was still open, at most so many times"
     )
+    agent_errors: AgentErrors = Field(
+        default="error", description="Whether the agent's errors count as errors or as failures"
+    )
     source: ExecutionSource = Field(
         default="live",
         description="Where its conversations come from: held live, recorded elsewhere, those of another "
@@ -312,6 +316,14 @@ class Execution(_Entity):
     def is_unfinished(self) -> bool:
         """Whether more runs may come, or would have come if a review had not been stopped."""
         return UNFINISHED in reasons_of(self.partial)
+
+    @property
+    def agent_errors_fail(self) -> bool:
+        return self.agent_errors == "fail"
+
+    def counting(self, agent_errors: AgentErrors | None) -> Execution:
+        """The same with the agent's errors counted so, to be judged once more; without a word as it is."""
+        return self.model_copy(update={"agent_errors": agent_errors}) if agent_errors else self
 
 
 class Baseline(BaseModel):

@@ -37,7 +37,7 @@ def read_conversations(
     path: Path | Sequence[Path],
     *,
     fields: Mapping[str, str] | None = None,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     start: int = 0,
 ) -> Iterator[Read]:
     """The conversations of a file, of every file of a folder, or of several.
@@ -56,7 +56,7 @@ def conversations_in(
     origin: str,
     *,
     fields: Mapping[str, str] | None = None,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
 ) -> Iterator[Read]:
     """The conversations of documents that are read already; their number stands for the line."""
     reader = _Reader(FieldMapping(fields or {}), _only(format))

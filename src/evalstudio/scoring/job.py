@@ -184,7 +184,9 @@ def retry_errors(job: ScoringJob, summary: DatasetSummary, watch: _Watch | None 
     watch = watch or _Watch(None)
     chunks = read_dataset(job, resources.plan, MODEL_CHUNK_BYTES)
     errored = _until_stopped(only_lines(chunks, lines), resources.scorer)
-    with closing(_scored(job, resources, errored)) as parts:
+    # Few are left, whatever the size of the dataset.
+    few = replace(job, workers=job.workers or 1)
+    with closing(_scored(few, resources, errored)) as parts:
         fresh = (line for scored in watch.over(parts, resources.scorer) for line in scored.lines)
         summary.retried = replace_results(job.output, fresh)
     summary.ended = watch.reason if resources.scorer.left_over else None
@@ -265,8 +267,9 @@ def _place(record: tuple[int, str] | None) -> str:
 
 
 def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
-    if job.workers > 1:
-        return score_in_workers(job, chunks, _score)
+    workers = paying_workers(job, resources.runner)
+    if workers > 1:
+        return score_in_workers(job, workers, chunks, _score)
     if resources.runner.inline:
         return (resources.scorer.score_chunk(chunk) for chunk in chunks)
     return _drive(resources, chunks)
@@ -307,6 +310,26 @@ async def _close(stream: Any, resources: JobResources) -> None:
 Task = TypeVar("Task")
 Scored = TypeVar("Scored")
 _resources: JobResources | None = None
+# A file of this size takes some seconds, and a process half a second to start.
+_LARGE = 32_000_000
+# One process reads and writes for all; many more would wait for it.
+_MOST = 8
+
+
+def paying_workers(job: ScoringJob, runner: EvaluationRunner) -> int:
+    """How many processes score, where nobody says: one, unless a large file keeps evaluators busy.
+
+    Who waits for models is not faster for having more processors.
+    """
+    if job.workers is not None:
+        return job.workers
+    dataset = dataset_of(job)
+    if not runner.inline or job.limit is not None or not dataset.is_file:
+        return 1
+    if dataset.size * job.share < _LARGE:
+        return 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, _MOST)
 
 
 def worker_resources() -> JobResources:
@@ -316,18 +339,18 @@ def worker_resources() -> JobResources:
 
 
 def score_in_workers(
-    job: ScoringJob, tasks: Iterator[Task], score: Callable[[Task], Scored]
+    job: ScoringJob, workers: int, tasks: Iterator[Task], score: Callable[[Task], Scored]
 ) -> Generator[Scored]:
     """What processes make of each task, in order."""
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
     waiting: deque[Future[Scored]] = deque()
-    with ProcessPoolExecutor(job.workers, context, initializer=_start, initargs=(job,)) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_start, initargs=(job,)) as pool:
         try:
             for task in tasks:
                 with _without_interrupts():
                     waiting.append(pool.submit(score, task))
-                if len(waiting) >= job.workers * 3:
+                if len(waiting) >= workers * 3:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

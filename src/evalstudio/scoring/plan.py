@@ -272,7 +272,8 @@ class ScoringJob:
     seed: str = "0"
     skip_bad: bool = False
     resume: bool = False
-    workers: int = 1
+    workers: int | None = 1
+    """How many processes score; None for as many as pay."""
     config_path: Path | None = None
     group_by: str | None = None
     retry_errors: bool = False

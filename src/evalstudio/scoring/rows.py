@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from ..base.json_text import json_kind, why_not_json
 from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
-from ..evaluators.contract import Embedder, Invocation, LanguageModel, TurnFacts
+from ..evaluators.contract import Embedder, LanguageModel, TurnFacts
 from ..evaluators.criteria import EvaluationCriteria
 from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
-from ..evaluators.records import EvaluationInput, facts_of, recorded_turn
+from ..evaluators.records import EvaluationInput, RecordFacts, facts_of
 
 _FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
 _NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage", "criteria"})
@@ -38,6 +38,7 @@ class Record:
     facts: TurnFacts
     agent_id: str | None = None
     session_id: str | None = None
+    agent_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,17 @@ class RowReader:
     llm: LanguageModel | None = None
     embedder: Embedder | None = None
     limits: EvaluatorLimits = DEFAULT_LIMITS
+    _shared: TurnFacts = field(init=False)
+
+    def __post_init__(self) -> None:
+        shared = TurnFacts(
+            is_final=True,
+            criteria=self.criteria,
+            llm=self.llm,
+            embedder=self.embedder,
+            limits=self.limits,
+        )
+        object.__setattr__(self, "_shared", shared)
 
     def parse(self, line: int, text: bytes) -> dict[str, Any]:
         try:
@@ -73,26 +85,16 @@ class RowReader:
         if response is None:
             raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
         if isinstance(response, str) and _PLAIN.issuperset(row) and _is_plain(row):
-            facts = self._plain_facts(row, response)
+            facts = RecordFacts(
+                self._shared,
+                response,
+                row.get("prompt"),
+                row.get("groundTruth"),
+                row.get("context") or {},
+                row.get("metadata") or {},
+            )
             return Record(record_id, line, facts, row.get("agentId"), row.get("sessionId"))
         return self._checked(record_id, line, row)
-
-    def _plain_facts(self, row: dict[str, Any], response: str) -> TurnFacts:
-        messages, turn = recorded_turn((), row.get("prompt"), response)
-        return TurnFacts(
-            messages=messages,
-            last_invocation=Invocation(0.0, turn),
-            is_final=True,
-            ground_truth=row.get("groundTruth"),
-            context=row.get("context") or {},
-            criteria=self.criteria,
-            metadata=row.get("metadata") or {},
-            llm=self.llm,
-            embedder=self.embedder,
-            given_response=response,
-            given_prompt=row.get("prompt"),
-            limits=self.limits,
-        )
 
     def _checked(self, record_id: str, line: int, row: dict[str, Any]) -> Record:
         known = {name: _nested(name, row[name]) for name in _FIELDS if name in row and name != "id"}
@@ -106,7 +108,8 @@ class RowReader:
             raise UnusableRow(str(problems_of(error, known)[0])) from None
         criteria = source.criteria or self.criteria
         facts = facts_of(source, criteria, llm=self.llm, embedder=self.embedder, limits=self.limits)
-        return Record(record_id, line, facts, source.agent_id, source.session_id)
+        tokens = None if source.tokens_usage is None else source.tokens_usage.total_tokens
+        return Record(record_id, line, facts, source.agent_id, source.session_id, tokens)
 
 
 def _is_plain(row: Mapping[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from ..evaluators.running import run_inline
 from ..llm.usage import RoleUsage, counting_usage, model_usage
 from ..messages import read_cost
 from .datasets import BadRecord, Chunk
+from .direct import DirectResults
 from .plan import ScoringJob
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
@@ -57,6 +58,7 @@ class Scorer:
         self._reader = reader
         self._job = job
         self._dataset = job.dataset_name
+        self._direct = DirectResults(runner, job.dataset_name)
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
         self.stopped = False
@@ -158,6 +160,8 @@ class Scorer:
 
     def _score_inline(self, record: Record) -> Result:
         findings = run_inline(self._runner.entries, record.facts)
+        if (result := self._direct.result(record, findings)) is not None:
+            return self._grouped(result, record)
         return self._result(record, conclude_once(findings, record.facts.criteria), {})
 
     async def _score(self, record: Record, limit: asyncio.Semaphore) -> Result:
@@ -172,6 +176,9 @@ class Scorer:
         outcome.metadata = self._runner.config.metadata
         result = {"recordId": record.id, "line": record.line, **outcome.to_json()}
         result["usage"] = self._usage(record, usage, verdict)
+        return self._grouped(result, record)
+
+    def _grouped(self, result: Result, record: Record) -> Result:
         if self._job.group_by is not None:
             result["group"] = _group(record, self._job.group_by)
         return result
@@ -180,10 +187,9 @@ class Scorer:
         self, record: Record, usage: Mapping[str, RoleUsage], verdict: Verdict
     ) -> dict[str, float | None]:
         """What the agent says it used, and what judging took; texts embedded together count for one."""
-        tokens = record.facts.last_invocation.tokens_usage
         judged = model_usage(usage, verdict.evaluator_results)
         return {
-            "agentTokens": None if tokens is None else tokens.total_tokens,
+            "agentTokens": record.agent_tokens,
             "agentCost": read_cost(record.facts.metadata.get("cost")),
             "judgeTokens": judged["judge_tokens"],
             "judgeCost": judged["judge_cost"],

@@ -8,7 +8,15 @@ from contextlib import closing
 from functools import cache
 
 from .dataset_files import DatasetFile
-from .job import JobResources, Progress, dataset_of, score_in_workers, set_up, worker_resources
+from .job import (
+    JobResources,
+    Progress,
+    dataset_of,
+    paying_workers,
+    score_in_workers,
+    set_up,
+    worker_resources,
+)
 from .plan import ScoringJob, ScoringPlan
 from .shard_folders import ShardFolder
 from .shard_results import ShardedResults
@@ -25,7 +33,7 @@ class ShardsHere:
 
     def __init__(self, job: ScoringJob, resources: JobResources) -> None:
         self._job, self._resources, self._dataset = job, resources, dataset_of(job)
-        self.count = job.workers
+        self.count = paying_workers(job, resources.runner)
 
     def can_read(self, dataset: DatasetFile) -> bool:
         return True
@@ -36,7 +44,9 @@ class ShardsHere:
 
     def score(self, shards: Iterator[Shard], results: ShardedResults) -> Iterator[ShardOutcome]:
         tasks = ((shard, self._dataset, results.folder) for shard in shards)
-        scored = score_in_workers(self._job, tasks, _scored) if self.count > 1 else self._here(tasks)
+        scored = (
+            score_in_workers(self._job, self.count, tasks, _scored) if self.count > 1 else self._here(tasks)
+        )
         with closing(scored):
             yield from scored
 

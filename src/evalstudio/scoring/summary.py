@@ -228,8 +228,9 @@ class DatasetSummary:
             tally = self.evaluators.get(row["name"]) or _tally(self.evaluators, row["name"], row["kind"])
             tally.add(row["outcome"], row["value"])
         usage: Mapping[str, Any] = result.get("usage") or {}
-        for name, known in self.used.items():
-            known.add(usage.get(name))
+        for name, value in usage.items():
+            if value is not None and name in self.used:
+                self.used[name].add(value)
         for item in result["results"]:
             if "error" in item:
                 _count(self.criterion_errors, item["criterionName"])

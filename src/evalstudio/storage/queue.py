@@ -89,6 +89,7 @@ def execution_row(execution: Execution, total: int, moment: int) -> dict[str, An
         "requirements": [_document(one) for one in execution.requirements],
         "budget": _document(execution.budget) if execution.budget else None,
         "until_decided": execution.until_decided,
+        "agent_errors": execution.agent_errors,
     }
 
 

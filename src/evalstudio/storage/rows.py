@@ -39,7 +39,7 @@ _same_in_runs = attrgetter(*_SAME_IN_RUNS)
 
 _SAME_IN_EXECUTIONS = (
     *("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed"),
-    *("source", "rescored_from", "until_decided"),
+    *("source", "rescored_from", "until_decided", "agent_errors"),
 )
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from .columns import Id, Json, Key, Plain, moment
 
-HEAD = "0012"
+HEAD = "0013"
 COUNTED = ("total", "queued", "running", "passed", "failed", "errored", "cancelled", "unasserted")
 # What a run used beside its agent's tokens; empty means that it is not known.
 USED = ("simulator_tokens", "judge_tokens", "agent_cost", "simulator_cost", "judge_cost")
@@ -89,6 +89,7 @@ executions = Table(
     Column("source", Id, nullable=False, server_default="live"),
     Column("rescored_from", Id),
     Column("until_decided", Integer),
+    Column("agent_errors", Id, nullable=False, server_default="error"),
 )
 
 baselines = Table(

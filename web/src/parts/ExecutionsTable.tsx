@@ -70,7 +70,7 @@ export function ExecutionCells({ execution, ofOneEval }: { execution: Execution;
         )}
       </Table.Td>
       <Table.Td>
-        <OutcomeBadge standing={standingOfExecution(execution)} size="sm" />
+        <OutcomeBadge standing={standingOfExecution(execution)} />
         <Wholeness execution={execution} />
       </Table.Td>
       <Table.Td>

@@ -56,7 +56,7 @@ function Row({ execution }: { execution: Figures }) {
         {execution.status === 'completed' ? (
           <PassShare runs={execution.counts} />
         ) : (
-          <OutcomeBadge standing={execution.status} size="sm" />
+          <OutcomeBadge standing={execution.status} />
         )}
       </Table.Td>
       <Table.Td>

@@ -1,5 +1,5 @@
 // An outcome by icon, word and colour together: never by colour alone.
-import { Badge, type MantineColor } from '@mantine/core';
+import type { MantineColor } from '@mantine/core';
 import {
   type Icon,
   IconAlertTriangle,
@@ -12,6 +12,8 @@ import {
   IconPlayerPlay,
   IconPlayerSkipForward,
 } from '@tabler/icons-react';
+import type { CSSProperties } from 'react';
+import classes from './OutcomeBadge.module.css';
 import type { Standing } from './outcome';
 
 interface OutcomeStyle {
@@ -36,30 +38,23 @@ interface Props {
   standing: Standing;
   /** Instead of the standing's own word; the icon still tells it apart */
   label?: string;
-  size?: 'xs' | 'sm' | 'md' | 'lg';
+  size?: 'sm' | 'lg';
 }
 
-/** The word must be read on a tint of its own colour in both schemes. */
-function wordColor(color: MantineColor): string {
-  const dark = `color-mix(in srgb, var(--mantine-color-${color}-9) 75%, black)`;
-  return `light-dark(${dark}, var(--mantine-color-${color}-2))`;
+function colors(color: MantineColor): CSSProperties {
+  return {
+    '--strong': `var(--mantine-color-${color}-9)`,
+    '--pale': `var(--mantine-color-${color}-2)`,
+    '--tint': `var(--mantine-color-${color}-light)`,
+  } as CSSProperties;
 }
 
-export function OutcomeBadge({ standing, label, size = 'md' }: Props) {
+export function OutcomeBadge({ standing, label, size = 'sm' }: Props) {
   const { word, color, icon: OutcomeIcon } = OUTCOME_STYLES[standing];
   return (
-    <Badge
-      variant="light"
-      color={color}
-      size={size}
-      tt="none"
-      miw="max-content"
-      c={wordColor(color)}
-      leftSection={
-        <OutcomeIcon size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />
-      }
-    >
+    <span className={classes.badge} data-size={size} style={colors(color)}>
+      <OutcomeIcon size={size === 'lg' ? 16 : 13} stroke={2} aria-label={label ? word : undefined} />
       {label ?? word}
-    </Badge>
+    </span>
   );
 }

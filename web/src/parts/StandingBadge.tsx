@@ -11,5 +11,5 @@ const STANDINGS: Record<Reached, { standing: Standing; word: string }> = {
 };
 
 export function StandingBadge({ standing }: { standing: Reached }) {
-  return <OutcomeBadge standing={STANDINGS[standing].standing} label={STANDINGS[standing].word} size="sm" />;
+  return <OutcomeBadge standing={STANDINGS[standing].standing} label={STANDINGS[standing].word} />;
 }

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { ago, chance, duration, measure, percent, plural } from './numbers';
+import {
+  ago,
+  chance,
+  compact,
+  count,
+  dollars,
+  duration,
+  exactTime,
+  measure,
+  percent,
+  plural,
+} from './numbers';
 
 describe('percent', () => {
   it('never rounds to all or to nothing', () => {
@@ -39,6 +50,25 @@ it('moments are told by how long ago they were', () => {
   expect(ago('2026-01-10T11:59:30Z', now)).toBe('just now');
   expect(ago('2026-01-10T11:58:00Z', now)).toBe('2 minutes ago');
   expect(ago('2026-01-09T12:00:00Z', now)).toBe('yesterday');
+  expect(ago('2026-01-10T13:30:00Z', now)).toBe('in 1 hour');
+  expect(ago('2026-01-04T11:00:00Z', now)).toBe('6 days ago');
+  expect(ago('2025-01-04T11:00:00Z', now)).toBe('2025-01-04');
+});
+
+it('the exact time is that of the reader', () => {
+  const noon = new Date(2026, 6, 3, 12, 4, 5);
+  expect(exactTime(noon.toISOString())).toBe('2026-07-03 12:04:05');
+});
+
+it('counts have their thousands apart', () => {
+  expect([0, 999, -12, 1_000, -1_234_567, null].map(count)).toEqual([
+    '0',
+    '999',
+    '-12',
+    '1,000',
+    '-1,234,567',
+    '–',
+  ]);
 });
 
 it('chance is told in per cent, and never as nothing', () => {
@@ -49,5 +79,31 @@ it('chance is told in per cent, and never as nothing', () => {
     '0.1\u00a0%',
     'under 0.1\u00a0%',
     'under 0.1\u00a0%',
+  ]);
+});
+
+it('large numbers are told in thousands, millions and billions', () => {
+  expect([0, 999, 2_512, 12_000, 999_950, 1_234_567, 5e9, -2_500, 12.34].map(compact)).toEqual([
+    '0',
+    '999',
+    '2.5K',
+    '12K',
+    '1M',
+    '1.2M',
+    '5B',
+    '-2.5K',
+    '12.3',
+  ]);
+});
+
+it('money has two digits after the point, and more below a cent', () => {
+  expect([0, 1.5, 1234.567, -2, 0.00123, -0.004, null].map(dollars)).toEqual([
+    '$0.00',
+    '$1.50',
+    '$1,234.57',
+    '-$2.00',
+    '$0.0012',
+    '-$0.004',
+    '–',
   ]);
 });

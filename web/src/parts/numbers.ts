@@ -24,23 +24,37 @@ export function duration(ms: number | null | undefined): string {
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
 }
 
-const counting = new Intl.NumberFormat('en');
-const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-
 export function count(value: number | null | undefined): string {
-  return value === null || value === undefined ? '–' : counting.format(value);
+  if (value === null || value === undefined) return '–';
+  const [whole = '', ...fraction] = String(value).split('.');
+  return [whole.replace(/\B(?=(\d{3})+$)/g, ','), ...fraction].join('.');
 }
 
+const UNITS: [unit: string, size: number][] = [
+  ['B', 1e9],
+  ['M', 1e6],
+  ['K', 1e3],
+];
+
+/** 2,512 is 2.5K. */
 export function compact(value: number | null | undefined): string {
-  return value === null || value === undefined ? '–' : short.format(value);
+  if (value === null || value === undefined) return '–';
+  // The next larger unit, where rounding leads to it: 999,950 is 1M.
+  const [unit, size] = UNITS.find((one) => Math.abs(value) >= one[1] * 0.99995) ?? ['', 1];
+  return `${count(Number((value / size).toFixed(1)))}${unit}`;
 }
-
-const money = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
 
 /** US dollars; what is less than a cent keeps two digits of its own. */
 export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
-  return value !== 0 && Math.abs(value) < 0.01 ? `$${Number(value.toPrecision(2))}` : money.format(value);
+  const amount = Math.abs(value);
+  const text = amount !== 0 && amount < 0.01 ? String(Number(amount.toPrecision(2))) : cents(amount);
+  return `${value < 0 ? '-' : ''}$${text}`;
+}
+
+function cents(amount: number): string {
+  const [whole, fraction] = amount.toFixed(2).split('.');
+  return `${count(Number(whole))}.${fraction}`;
 }
 
 /** A score or measurement: whole numbers as they are, others with up to three digits. */
@@ -53,8 +67,7 @@ export function plural(number: number, noun: string, many = `${noun}s`): string 
   return `${count(number)} ${number === 1 ? noun : many}`;
 }
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+const STEPS: [unit: string, seconds: number][] = [
   ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
@@ -62,9 +75,34 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 
 export function ago(iso: string, now = Date.now()): string {
   const seconds = (Date.parse(iso) - now) / 1_000;
-  if (Math.abs(seconds) > 7 * 86_400) return new Date(iso).toLocaleDateString('en-CA');
+  if (Math.abs(seconds) > 7 * 86_400) return exactTime(iso).slice(0, 10);
   for (const [unit, size] of STEPS) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+    const steps = Math.trunc(seconds / size);
+    if (steps !== 0) return told(steps, unit);
   }
   return 'just now';
+}
+
+function told(steps: number, unit: string): string {
+  if (unit === 'day' && Math.abs(steps) === 1) return steps < 0 ? 'yesterday' : 'tomorrow';
+  const span = plural(Math.abs(steps), unit);
+  return steps < 0 ? `${span} ago` : `in ${span}`;
+}
+
+/** The reader's own day and time: 2026-01-31 14:05:09. */
+export function exactTime(at: string | number): string {
+  const moment = new Date(at);
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000)
+    .toISOString()
+    .slice(0, 19)
+    .replace('T', ' ');
+}
+
+/** The first formatter of a page loads the language's tables, which holds up its start: made when needed. */
+export function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }

@@ -40,6 +40,8 @@ export const theme = createTheme({
         },
       },
     },
+    // A hundred options that nobody opened would be made, and measured, with every page that has a choice.
+    Combobox: { defaultProps: { keepMounted: false } },
     Paper: { defaultProps: { radius: 'md' } },
     Tooltip: {
       defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } },

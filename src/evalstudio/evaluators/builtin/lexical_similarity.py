@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from itertools import repeat
 from typing import Literal
@@ -102,14 +103,11 @@ def _bigrams(text: str, narrow: bool) -> list[int]:
         size, number, data = 1, "H", text.encode()
     else:
         size, number, data = 4, "Q", text.encode("utf-32-le", "surrogatepass")
-    view = memoryview(data)
     even = len(text) // 2 * 2 * size
     odd = (len(text) - 1) // 2 * 2 * size
-    return _numbers(view[:even], number) + _numbers(view[size : size + odd], number)
-
-
-def _numbers(view: memoryview, number: Literal["H", "Q"]) -> list[int]:
-    return view.cast(number).tolist()
+    pairs = array(number, data[:even])
+    pairs.frombytes(data[size : size + odd])
+    return pairs.tolist()
 
 
 def _shared(ours: list[int], theirs: list[int]) -> int:

@@ -238,13 +238,19 @@ def _inline(config: RuleBasedConfig) -> bool:
 
 
 def _work(config: RuleBasedConfig, facts: TurnFacts) -> float:
-    return sum(rule.config.steps * text_work(rule, facts) for rule in config.rules)
+    work = 0.0
+    for rule in config.rules:
+        work += rule.config.steps * text_work(rule, facts)
+    return work
 
 
 @define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline, work=_work)
 def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
     """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
-    return [result for rule in ctx.config.rules for result in _apply(ctx, rule)]
+    results: list[EvaluationResult] = []
+    for rule in ctx.config.rules:
+        results += _apply(ctx, rule)
+    return results
 
 
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:

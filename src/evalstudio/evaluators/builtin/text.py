@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
@@ -33,6 +34,8 @@ _INVISIBLE = re.compile(
     "\U000e0000-\U000e0fff]+"
 )
 
+# Longer texts are brought into their form by each who compares them, so that none is kept.
+_REMEMBERED = 10_000
 
 CriterionName = Annotated[
     Name | None, Field(description="The criterion to score; without one the result stands for itself")
@@ -122,6 +125,13 @@ def visible_word(word: str) -> str:
 
 def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     """The form in which two texts are compared."""
+    form = _comparable if len(text) <= _REMEMBERED else _comparable.__wrapped__
+    return form(text, case_sensitive, collapsed)
+
+
+# Several evaluators look at the same text one after the other.
+@lru_cache(maxsize=8)
+def _comparable(text: str, case_sensitive: bool, collapsed: bool) -> str:
     text = nfc(text)
     if not case_sensitive:
         # Folding can take a text out of its normal form.

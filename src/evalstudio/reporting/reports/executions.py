@@ -10,7 +10,7 @@ from ...base.text import counted, were
 from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject
 from ...storage.contract import Records
-from ..evidence import ExecutionEvidence, each_run
+from ..evidence import ExecutionEvidence, each_run, outcome_of
 from ..intervals import rate_interval, sums_interval
 from ..requirements import RequirementResult, Standing
 from ..statistics import ExecutionSummary
@@ -139,7 +139,6 @@ class ExecutionSource:
     records: Records
     execution: Execution
     head: ReportHead
-    agent_errors_fail: bool = False
 
     async def runs(self) -> AsyncIterator[ReportRun]:
         async for run, output in each_run(self.records, self.execution.id):
@@ -147,9 +146,7 @@ class ExecutionSource:
 
     def _run(self, run: RunSummary, output: RunOutput | None) -> ReportRun:
         result = run.result
-        outcome = result.outcome if result else run.status
-        if self.agent_errors_fail and result and (result.outcome, result.fault) == ("error", "agent"):
-            outcome = "fail"
+        outcome = outcome_of(run, agent_errors_fail=self.execution.agent_errors_fail) or run.status
         return ReportRun(
             id=run.id,
             label=Subject.of(run).label,

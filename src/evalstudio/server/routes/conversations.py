@@ -43,7 +43,7 @@ async def list_conversations(
 
 
 @router.get("/{id}", operation_id="getConversation", responses=refusals(404))
-async def get(studio: StudioDep, id: Identity) -> ConversationDetail:  # noqa: A002
+async def get(studio: StudioDep, id: Identity) -> ConversationDetail:
     """A conversation with all that was said, as its spans tell it now."""
     summary = await studio.store.conversation(id)
     assembled = await read_conversation(

@@ -72,7 +72,7 @@ async def create_many(studio: StudioDep, body: ScoreMany, once: OnceDep) -> Scor
 
 
 @router.get("/{id}", operation_id="getEvaluation", responses=refusals(404))
-async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:  # noqa: A002
+async def get(studio: StudioDep, id: Identity) -> EvaluationResultJson:
     """A recorded evaluation with all of its results."""
     return cast(EvaluationResultJson, await studio.store.evaluation(id))
 

@@ -67,7 +67,7 @@ async def start_review(studio: StudioDep, body: StartReview, once: OnceDep) -> E
 )
 async def review_more(
     studio: StudioDep,
-    id: Identity,  # noqa: A002
+    id: Identity,
     body: MoreConversations,
 ) -> ReviewProgress:
     """Judge more conversations of a review that was started as ``unfinished``, before the answer.
@@ -149,7 +149,7 @@ async def _review(
 )
 async def rescore_runs(
     studio: StudioDep,
-    id: Identity,  # noqa: A002
+    id: Identity,
     body: StartRescore,
     once: OnceDep,
 ) -> Execution:
@@ -191,6 +191,6 @@ async def _rescore(studio: Studio, request: RescoreRequest, execution: Execution
 
 
 @router.post("/runs/{id}/scenario", operation_id="draftScenario", responses=refusals(404, 409))
-async def draft(studio: StudioDep, id: Identity) -> Scenario:  # noqa: A002
+async def draft(studio: StudioDep, id: Identity) -> Scenario:
     """A scenario drafted from what was said in a run; nothing is stored."""
     return await draft_scenario(studio.workspace, await studio.store.run(id))

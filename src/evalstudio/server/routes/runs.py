@@ -25,7 +25,15 @@ from ...execution.request import (
     trial_request,
 )
 from ...execution.rescoring import NotRescorable, rescore
-from ...project.entities import Connector, Execution, ExecutionSource, ExecutionStatus, Run, RunStatus
+from ...project.entities import (
+    AgentErrors,
+    Connector,
+    Execution,
+    ExecutionSource,
+    ExecutionStatus,
+    Run,
+    RunStatus,
+)
 from ...project.secrets import masked
 from ...reporting.reports import write_reports, writer_for
 from ...reporting.requirements import ExecutionConclusion
@@ -108,11 +116,12 @@ async def _narrowed(studio: Studio, request: ExecutionRequest, body: StartExecut
         requirements=[*request.requirements, *body.requirements],
         budget=body.budget or request.budget,
         until_decided=body.until_decided,
+        agent_errors=body.agent_errors,
     )
 
 
 @executions_router.get("/{id}", operation_id="getExecution", responses=refusals(404))
-async def get_execution(studio: StudioDep, id: Identity) -> Execution:  # noqa: A002
+async def get_execution(studio: StudioDep, id: Identity) -> Execution:
     """One execution with its counts."""
     return await studio.store.execution(id)
 
@@ -120,35 +129,35 @@ async def get_execution(studio: StudioDep, id: Identity) -> Execution:  # noqa: 
 @executions_router.get("/{id}/conclusion", operation_id="getExecutionConclusion", responses=refusals(404))
 async def get_conclusion(
     studio: StudioDep,
-    id: Identity,  # noqa: A002
+    id: Identity,
     agent_errors: Annotated[
-        Literal["error", "fail"], Query(alias="agentErrors", description="What an agent's errors count as")
-    ] = "error",
+        AgentErrors | None,
+        Query(alias="agentErrors", description="What an agent's errors count as, if not as it was started"),
+    ] = None,
 ) -> ExecutionConclusion:
     """Whether an execution reached what is required, so far or in the end, with the evidence."""
     execution = await studio.store.execution(id)
-    done = await conclude(studio.store, execution, agent_errors_fail=agent_errors == "fail")
-    return done.result
+    return (await conclude(studio.store, execution.counting(agent_errors))).result
 
 
 @executions_router.delete(
     "/{id}", operation_id="deleteExecution", status_code=204, responses=refusals(404, 409)
 )
-async def delete_execution(studio: StudioDep, id: Identity) -> None:  # noqa: A002
+async def delete_execution(studio: StudioDep, id: Identity) -> None:
     """Delete an execution with all of its runs; what is still running is cancelled."""
     await studio.store.execution(id)
     await studio.store.delete_execution(id)
 
 
 @executions_router.post("/{id}/cancel", operation_id="cancelExecution", responses=refusals(404))
-async def cancel_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def cancel_execution(studio: StudioDep, id: Identity) -> Affected:
     """Cancel what is still queued or running."""
     await studio.store.execution(id)
     return Affected(count=await studio.store.cancel(execution_id=id))
 
 
 @executions_router.post("/{id}/retry", operation_id="retryExecution", responses=refusals(404))
-async def retry_execution(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def retry_execution(studio: StudioDep, id: Identity) -> Affected:
     """Queue its errored runs again."""
     await studio.store.execution(id)
     return Affected(count=await studio.store.retry(execution_id=id))
@@ -174,8 +183,8 @@ _CHUNK = 65_536
 )
 async def get_report(
     studio: StudioDep,
-    id: Identity,  # noqa: A002
-    format: Annotated[ReportFormat, Query(description="What to write")] = "html",  # noqa: A002
+    id: Identity,
+    format: Annotated[ReportFormat, Query(description="What to write")] = "html",
 ) -> StreamingResponse:
     """The execution as a file, the same as `evalstudio report` writes."""
     execution = await studio.store.execution(id)
@@ -279,13 +288,13 @@ async def start_run(studio: StudioDep, body: StartRun, once: OnceDep) -> Started
 
 
 @router.get("/{id}", operation_id="getRun", responses=refusals(404), response_model=Run)
-async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> JsonAnswer:  # noqa: A002
+async def get_run(studio: StudioDep, id: Identity, attempt: Attempt = None) -> JsonAnswer:
     """A run with all that was said and its whole output."""
     return JsonAnswer(await studio.store.run_json(id, attempt=attempt))
 
 
 @router.get("/{id}/definitions", operation_id="getRunDefinitions", responses=refusals(404))
-async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:  # noqa: A002
+async def get_definitions(studio: StudioDep, id: Identity) -> RunDefinitions:
     """The scenario, persona and connector of a run as they were when it was queued."""
     snapshots = await studio.store.snapshots(id)
     scenario, persona, connector = (snapshots[kind] for kind in ("scenario", "persona", "connector"))
@@ -307,21 +316,21 @@ def _affected(run: Run, count: int, rule: str) -> Affected:
 
 
 @router.post("/{id}/retry", operation_id="retryRun", responses=refusals(404, 409))
-async def retry_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def retry_run(studio: StudioDep, id: Identity) -> Affected:
     """Queue an errored run again, as a new attempt."""
     run, count = await studio.store.run(id), await studio.store.retry(run_ids=[id])
     return _affected(run, count, "run that ended in an error can be retried")
 
 
 @router.post("/{id}/cancel", operation_id="cancelRun", responses=refusals(404, 409))
-async def cancel_run(studio: StudioDep, id: Identity) -> Affected:  # noqa: A002
+async def cancel_run(studio: StudioDep, id: Identity) -> Affected:
     """Cancel a run that is queued or running."""
     run, count = await studio.store.run(id), await studio.store.cancel(run_ids=[id])
     return _affected(run, count, "queued or running run can be cancelled")
 
 
 @router.post("/{id}/rescore", operation_id="rescoreRun", responses=refusals(404, 409))
-async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:  # noqa: A002
+async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:
     """What the scenario's evaluators of today say about this conversation."""
     run = await studio.store.run(id)
     try:
@@ -334,7 +343,7 @@ async def rescore_run(studio: StudioDep, id: Identity) -> Rescored:  # noqa: A00
 
 
 @router.delete("/{id}", operation_id="deleteRun", status_code=204, responses=refusals(404, 409))
-async def delete_run(studio: StudioDep, id: Identity) -> None:  # noqa: A002
+async def delete_run(studio: StudioDep, id: Identity) -> None:
     """Delete a run that is over."""
     run = await studio.store.run(id)
     if not await studio.store.delete_runs([id]):

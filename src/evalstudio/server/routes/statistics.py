@@ -76,14 +76,15 @@ def _duration(execution: Execution) -> float | None:
 
 
 @router.get("/executions/{id}", operation_id="getExecutionSummary", responses=refusals(404))
-async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary:  # noqa: A002
+async def execution_summary(studio: StudioDep, id: Identity) -> ExecutionSummary:
     """What an execution came to, or has come to so far: the same numbers as the command line prints."""
-    await studio.store.execution(id)
-    return summarize(await studio.store.run_groups(Filters(execution_id=id)))
+    execution = await studio.store.execution(id)
+    groups = await studio.store.run_groups(Filters(execution_id=id))
+    return summarize(groups, agent_errors_fail=execution.agent_errors_fail)
 
 
 @router.get("/executions/{id}/distributions", operation_id="getDistributions", responses=refusals(404))
-async def execution_distributions(studio: StudioDep, id: Identity) -> Distributions:  # noqa: A002
+async def execution_distributions(studio: StudioDep, id: Identity) -> Distributions:
     """How the scores and latencies of an execution's runs are spread."""
     await studio.store.execution(id)
     return distributions([run async for run in all_runs(studio.store, Filters(execution_id=id))])
@@ -92,7 +93,7 @@ async def execution_distributions(studio: StudioDep, id: Identity) -> Distributi
 @router.get("/executions/{id}/findings", operation_id="listFindings", responses=refusals(404))
 async def execution_findings(
     studio: StudioDep,
-    id: Identity,  # noqa: A002
+    id: Identity,
     paging: PagingDep,
     evaluator: Annotated[
         list[Text], Query(min_length=1, max_length=20, description="Names or types, in the order of columns")
@@ -130,7 +131,7 @@ async def scenario_matrix(
 
 
 @router.get("/scenarios/{id}", operation_id="getScenarioHistory", responses=refusals(404))
-async def history_of_scenario(studio: StudioDep, id: Identity) -> ScenarioHistory:  # noqa: A002
+async def history_of_scenario(studio: StudioDep, id: Identity) -> ScenarioHistory:
     """How a scenario did in the newest executions, by connector, and which of its subjects are flaky."""
     await studio.store.get("scenario", id)
     recent = (await studio.store.executions(Filters(whole=True), limit=_READ_EXECUTIONS)).items
@@ -154,7 +155,7 @@ async def evaluators(
 @router.get("/evaluators/{type}", operation_id="getEvaluatorHistory", responses=refusals(404))
 async def history_of_evaluator(
     studio: StudioDep,
-    type: Annotated[Text, Path()],  # noqa: A002
+    type: Annotated[Text, Path()],
 ) -> EvaluatorHistory:
     """What an evaluator said in the newest executions, where it is used, and its newest failures."""
     if studio.workspace.registry.get_evaluator(type) is None:

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from ...conversation.definitions import Persona, Scenario
 from ...evaluators.results import RunOutput, Verdict
 from ...project.entities import (
+    AgentErrors,
     Connector,
     Counts,
     Execution,
@@ -38,6 +39,9 @@ class StartExecution(Shape):
     repetitions: Repetitions | None = Field(default=None, description="Instead of the eval's own")
     until_decided: bool = Field(
         default=False, description="Repeat only what is still open, at most so many times"
+    )
+    agent_errors: AgentErrors = Field(
+        default="error", description="Whether the agent's errors count as errors or as failures"
     )
     last_failed: bool = Field(
         default=False, description="Only what did not pass in the last execution of the eval"

@@ -64,7 +64,7 @@ export function VerdictChanges({ base, candidate }: { base: Run; candidate: Run 
 function Found({ result }: { result: Result | null }) {
   if (!result) return <>–</>;
   if (result.kind === 'metric') return <>{valueText(result)}</>;
-  return <OutcomeBadge standing={standingOfResult(result)} size="sm" />;
+  return <OutcomeBadge standing={standingOfResult(result)} />;
 }
 
 export function DefinitionChanges({ changes }: { changes: Schemas['DefinitionChange'][] }) {

@@ -44,7 +44,7 @@ function Scored({ record }: { record: Schemas['ScoredRecord'] }) {
   return (
     <>
       <Group gap="xs" mb="xs">
-        <OutcomeBadge standing={record.outcome} size="sm" />
+        <OutcomeBadge standing={record.outcome} />
         <Text size="sm">score {measure(record.overallScore)}</Text>
       </Group>
       <Table aria-label="Reasons">

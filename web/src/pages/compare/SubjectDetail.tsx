@@ -181,7 +181,7 @@ function Side({ name, runs, value, onChange, run }: SideProps) {
             onChange={onChange}
           />
         )}
-        {run && <OutcomeBadge standing={standingOf(run)} size="sm" />}
+        {run && <OutcomeBadge standing={standingOf(run)} />}
         {run && (
           <PageLink to="/runs/$runId" params={{ runId: run.id }} size="sm">
             Open the run

@@ -2,6 +2,7 @@
 import { Badge, Group, Kbd, Paper, Table, Tabs, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { getRouteApi } from '@tanstack/react-router';
+import { useDeferredValue } from 'react';
 import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { PassShare } from '../../parts/PassShare';
@@ -97,8 +98,12 @@ function Count({ number }: { number: number }) {
   );
 }
 
+const FIRST_ROWS = 30;
+
 function Rows({ rows, counted, records }: { rows: Compared[]; counted: number; records: boolean }) {
   const search = route.useSearch();
+  // The page is there with the first rows; hundreds more are made without holding it up.
+  const shown = useDeferredValue(rows, rows.slice(0, FIRST_ROWS));
   if (rows.length === 0) {
     return (
       <Text size="sm" c="dimmed">
@@ -123,7 +128,7 @@ function Rows({ rows, counted, records }: { rows: Compared[]; counted: number; r
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map((row) => (
+          {shown.map((row) => (
             <Table.Tr key={keyOfRow(row)}>
               <Table.Td>
                 <PageLink

@@ -10,7 +10,7 @@ import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
-import { ago } from '../../parts/numbers';
+import { ago, exactTime } from '../../parts/numbers';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
 import classes from './Evals.module.css';
 
@@ -29,7 +29,7 @@ export function Matrix({ evalId }: { evalId: string }) {
             {executions.map((execution) => (
               <Table.Th key={execution.id} ta="center">
                 <PageLink to="/executions/$executionId" params={{ executionId: execution.id }} size="xs">
-                  <time dateTime={execution.createdAt} title={new Date(execution.createdAt).toLocaleString()}>
+                  <time dateTime={execution.createdAt} title={exactTime(execution.createdAt)}>
                     {origin(execution.labels).commit ?? ago(execution.createdAt)}
                   </time>
                 </PageLink>

@@ -30,11 +30,7 @@ export function Reviews({ conversation }: { conversation: Conversation }) {
 function OneReview({ review }: { review: Review }) {
   const outcome = review.outcome as keyof typeof OUTCOME_STYLES;
   const badge =
-    outcome in OUTCOME_STYLES ? (
-      <OutcomeBadge standing={outcome} size="sm" />
-    ) : (
-      <Text size="sm">Not judged</Text>
-    );
+    outcome in OUTCOME_STYLES ? <OutcomeBadge standing={outcome} /> : <Text size="sm">Not judged</Text>;
   return (
     <Group gap={4} title={review.reason}>
       {badge}

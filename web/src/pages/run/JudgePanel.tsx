@@ -28,7 +28,7 @@ export function JudgePanel({ run, results }: { run: Run; results: Result[] }) {
           label={judgement.successMet ? 'Success criteria met' : 'Success criteria not met'}
           size="sm"
         />
-        {judgement.failureMet && <OutcomeBadge standing="fail" label="Failure criteria met" size="sm" />}
+        {judgement.failureMet && <OutcomeBadge standing="fail" label="Failure criteria met" />}
       </Group>
       <Box mb="xs">
         <Markdown text={judgement.reasoning} />

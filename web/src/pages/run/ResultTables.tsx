@@ -35,7 +35,7 @@ export function AssertionsTable({ results, opened, onToggle }: Props) {
       {assertions.map((result) => (
         <ResultRow key={keyOf(result)} result={result} opened={opened.has(keyOf(result))} onToggle={onToggle}>
           <Table.Td>
-            <OutcomeBadge standing={standingOfResult(result)} size="sm" />
+            <OutcomeBadge standing={standingOfResult(result)} />
           </Table.Td>
           <Table.Td className={classes.figures}>{scoreText(result)}</Table.Td>
         </ResultRow>
@@ -52,7 +52,7 @@ export function MetricsTable({ results, opened, onToggle }: Props) {
       {metrics.map((result) => (
         <ResultRow key={keyOf(result)} result={result} opened={opened.has(keyOf(result))} onToggle={onToggle}>
           <Table.Td className={classes.figures}>
-            {result.error ? <OutcomeBadge standing="error" size="sm" /> : valueText(result)}
+            {result.error ? <OutcomeBadge standing="error" /> : valueText(result)}
           </Table.Td>
         </ResultRow>
       ))}

@@ -144,7 +144,7 @@ function Failures({ run }: { run: Run }) {
       {failures.slice(0, MOST_FAILURES).map((result) => (
         <List.Item key={keyOf(result)}>
           <Group gap={6}>
-            <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} size="sm" />
+            <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} />
             <Text span size="sm">
               {whenText(result)} · <TurnLink result={result} />
             </Text>

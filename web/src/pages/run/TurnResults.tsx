@@ -47,7 +47,7 @@ function hint(result: Result): string {
 
 function Chip({ result }: { result: Result }) {
   if (result.kind === 'assertion' || result.error)
-    return <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} size="sm" />;
+    return <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} />;
   return (
     <Badge variant="default" size="sm" tt="none" fw={400} miw="max-content">
       {titleOf(result)} {valueText(result)}
@@ -64,7 +64,7 @@ function TurnResult({ result, turn }: { result: Result; turn: number }) {
         <Text size="sm" fw={600}>
           {name}
         </Text>
-        {result.kind === 'assertion' && <OutcomeBadge standing={standingOfResult(result)} size="sm" />}
+        {result.kind === 'assertion' && <OutcomeBadge standing={standingOfResult(result)} />}
         <Text size="sm" className={classes.figures}>
           {figure}
         </Text>

@@ -92,7 +92,7 @@ function LastRun({ scenarioId }: { scenarioId: string }) {
       <Table.Td>
         {run && (
           <PageLink to="/runs/$runId" params={{ runId: run.id }}>
-            <OutcomeBadge standing={standingOf(run)} size="sm" />
+            <OutcomeBadge standing={standingOf(run)} />
             <VisuallyHidden> in the last run of {run.scenarioName}</VisuallyHidden>
           </PageLink>
         )}

@@ -69,7 +69,7 @@ function Row({ record }: { record: Schemas['ScoredRecord'] }) {
     <Table.Tr>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>{record.recordId}</Table.Td>
       <Table.Td>
-        <OutcomeBadge standing={record.outcome} size="sm" />
+        <OutcomeBadge standing={record.outcome} />
       </Table.Td>
       <Table.Td ta="right" visibleFrom="sm">
         {measure(record.overallScore)}

@@ -13,6 +13,6 @@ const ENDED_EARLY: Record<string, { standing: Standing; word: string }> = {
 
 export function ScoringStatus({ scoring }: { scoring: Schemas['Scoring'] }) {
   const early = ENDED_EARLY[scoring.status];
-  if (early) return <OutcomeBadge standing={early.standing} label={early.word} size="sm" />;
+  if (early) return <OutcomeBadge standing={early.standing} label={early.word} />;
   return <StandingBadge standing={scoring.standing ?? 'undecided'} />;
 }

@@ -1,5 +1,5 @@
 // Runs as a table that holds only the rows in view; thousands scroll smoothly.
-import { Checkbox, UnstyledButton } from '@mantine/core';
+import { UnstyledButton } from '@mantine/core';
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type CSSProperties, memo, useEffect, useMemo, useRef } from 'react';
@@ -97,11 +97,14 @@ function SelectAll({ rows, selection }: { rows: Run[]; selection: Selection }) {
   const chosen = useMemo(() => rows.filter((run) => selection.ids.has(run.id)).length, [rows, selection.ids]);
   return (
     <th scope="col">
-      <Checkbox
-        size="xs"
+      <input
+        type="checkbox"
+        className={classes.tick}
         aria-label="Select all shown"
         checked={rows.length > 0 && chosen === rows.length}
-        indeterminate={chosen > 0 && chosen < rows.length}
+        ref={(box) => {
+          if (box) box.indeterminate = chosen > 0 && chosen < rows.length;
+        }}
         onChange={(event) =>
           selection.onSelect(
             rows.map((run) => run.id),
@@ -157,8 +160,9 @@ const RunRow = memo(function RunRow({ run, columns, place, top, selected, onSele
     >
       {onSelect && (
         <td>
-          <Checkbox
-            size="xs"
+          <input
+            type="checkbox"
+            className={classes.tick}
             aria-label={`Select ${nameOf(run)}, repetition ${run.repetition}`}
             checked={selected}
             onChange={(event) => onSelect([run.id], event.currentTarget.checked)}

@@ -36,7 +36,7 @@ export const RESULT: RunColumn = {
   id: 'result',
   head: 'Result',
   width: '116px',
-  cell: (run) => <OutcomeBadge standing={standingOf(run)} size="sm" />,
+  cell: (run) => <OutcomeBadge standing={standingOf(run)} />,
   order: standingOf,
 };
 
@@ -144,7 +144,7 @@ export function findingColumn(
 
 function FindingText({ cell }: { cell?: Cell }) {
   if (!cell) return null;
-  if (!NUMBER_WORDS.has(cell.word)) return <OutcomeBadge standing={cell.word as Standing} size="sm" />;
+  if (!NUMBER_WORDS.has(cell.word)) return <OutcomeBadge standing={cell.word as Standing} />;
   if (cell.word === 'missing' || cell.value === null) return <span className={classes.flaky}>missing</span>;
   return `${measure(cell.value)} ${cell.unit ?? ''}`;
 }

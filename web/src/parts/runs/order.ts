@@ -1,7 +1,8 @@
 // Rows in the order that the address names.
+import { lazily } from '../numbers';
 import type { Run, RunColumn } from './columns';
 
-const names = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+const names = lazily(() => new Intl.Collator('en', { numeric: true, sensitivity: 'base' }));
 
 /** By one column, `-` before its name for the largest first; what has no value comes last either way. */
 export function sorted(runs: Run[], columns: RunColumn[], sort?: string): Run[] {
@@ -18,7 +19,7 @@ export function sorted(runs: Run[], columns: RunColumn[], sort?: string): Run[] 
 
 function compared(a: number | string, b: number | string): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return names.compare(String(a), String(b));
+  return names().compare(String(a), String(b));
 }
 
 /** The next of: not sorted by this column, the smallest first, the largest first. */

@@ -1,0 +1,102 @@
+"""Results made in one pass are those of the long way, whatever the record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evalstudio.scoring.direct import DirectResults
+from evalstudio.scoring.job import ScoringJob, score_dataset
+
+PLAN = """
+criteria:
+  - {name: long-enough, scale: binary, weight: 3}
+  - {name: close, scale: numeric}
+  - {name: clean, scale: string}
+  - {name: complete, scale: likert5, weight: 0.5}
+  - {name: graded, scale: stars, range: [0, 10]}
+  - {name: custom, scale: stars, weight: 0}
+  - {name: never-scored, scale: binary}
+  - {name: measured, scale: numeric, range: [0, 100]}
+metadata: {team: support}
+evaluators:
+  - type: rule-based
+    config:
+      rules:
+        - {criterionName: long-enough, type: length, min: 5}
+        - {criterionName: long-enough, type: includes, keywords: [booking, "ß"]}
+        - {type: json_parse}
+        - {type: regex, pattern: "^[a-z ]+$", sourceField: prompt}
+  - {type: lexical-similarity, config: {criterionName: close}}
+  - {type: lexical-similarity, name: graded, config: {algorithm: levenshtein, threshold: 0.9}}
+  - {type: toxicity, config: {criterionName: clean, toxicTerms: [darn]}}
+  - {type: keyword-coverage, config: {criterionName: complete, keywordsSourceField: context.words}}
+  - {type: keyword-coverage, config: {criterionName: custom, expectedKeywords: [booking, reference]}}
+  - {type: regex, config: {pattern: "BK-[0-9]+", mustMatch: false}}
+  - {type: response-length, name: measured}
+  - {type: latency}
+  - {type: token-usage}
+"""
+ROWS: list[dict[str, Any]] = [
+    {"response": "your booking reference is ready", "groundTruth": "your booking is ready"},
+    {
+        "id": "a",
+        "response": "Darn, BK-17 straße booking",
+        "prompt": "book it",
+        "groundTruth": "x",
+        "context": {"words": "book, it"},
+        "metadata": {"cost": 0.25, "team": "mine"},
+        "agentId": "one",
+        "sessionId": "s",
+    },
+    {"id": 7, "response": "", "groundTruth": "", "context": {"words": []}},
+    {"response": '{"reference": 1}', "groundTruth": None},
+    {"response": "fine", "groundTruth": 12, "context": {"words": ["fine"]}},
+    {"response": {"role": "assistant", "content": "a message"}, "groundTruth": "a message"},
+    {"response": "with tokens", "tokensUsage": {"input_tokens": 3, "output_tokens": 4}, "latencyMs": 12.5},
+    {"response": "x" * 101, "groundTruth": "x" * 101, "metadata": {"cost": -1}},
+    {
+        "response": "its own criteria",
+        "groundTruth": "its own",
+        "criteria": [{"name": "close", "scale": "numeric"}],
+    },
+    {"response": "日本語の\u200bテキスト \u0000", "groundTruth": "日本語", "prompt": None, "context": None},
+]
+
+
+def _scored(folder: Path, plan: str, name: str) -> tuple[list[dict[str, Any]], Any]:
+    (folder / "plan.yaml").write_text(plan)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    output = folder / name
+    job = ScoringJob(folder / "rows.jsonl", folder / "plan.yaml", output, group_by="team")
+    summary, _ = score_dataset(job)
+    # Bytes, so that the order of fields counts too; only the clock may differ.
+    lines = [orjson.loads(line) for line in output.read_bytes().splitlines()]
+    return [{key: item for key, item in line.items() if key != "timestamp"} for line in lines], summary
+
+
+def test_one_pass_gives_the_results_of_the_long_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+    result = DirectResults.result
+
+    def told(self: DirectResults, *given: Any) -> Any:
+        direct = result(self, *given)
+        made.append(direct is not None)
+        return direct
+
+    plain = PLAN.replace("  - {type: latency}\n  - {type: token-usage}\n", "")
+    for number, plan in enumerate(
+        (PLAN, plain, plain.replace("keywordsSourceField: context.words", "expectedKeywords: [a]"))
+    ):
+        monkeypatch.setattr(DirectResults, "result", told)
+        direct, summary = _scored(tmp_path, plan, f"direct {number}")
+        monkeypatch.setattr(DirectResults, "result", lambda *_: None)
+        generic, expected = _scored(tmp_path, plan, f"generic {number}")
+        assert [orjson.dumps(line) for line in direct] == [orjson.dumps(line) for line in generic]
+        assert summary.to_json() == expected.to_json()
+    assert any(made)
+    assert not all(made)
