@@ -22,7 +22,7 @@ from .measuring import BenchmarkLine, interleaved
 RUNS = 50_000
 PEAKS = (2_000, 20_000)
 _PEAK_SUBJECTS = 200
-_MOST_TIMES = 15
+_MOST_TIMES = 10
 _MOST_MEMORY = 1.5
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.plugin_files import evaluator_source, plugin_types, write_project
 
-from evalstudio import Plugin, create_registry, define_connector, define_evaluator, load_plugins
-from evalstudio.evaluators.builtin import BUILTIN_MODULES
+from evalstudio import Plugin, connectors, create_registry, define_connector, define_evaluator, load_plugins
+from evalstudio.connectors import BUILTIN_TYPES as CONNECTOR_TYPES
+from evalstudio.evaluators import builtin
+from evalstudio.evaluators.builtin import AUTOMATIC, BUILTIN_TYPES
 from evalstudio.plugins import PluginError
+from evalstudio.plugins.registry import made_in
 from evalstudio.testing import context
 
 
@@ -21,9 +25,26 @@ class TestTheRegistry:
         assert len(names) == len(set(names))
         assert set(names) == {page.stem for page in Path("docs/evaluators").glob("*.md")} - {"index"}
         definitions = [create_registry().get_evaluator(name) for name in names]
-        modules = {one.module.rpartition(".")[2] for one in definitions if one is not None}
-        assert modules == set(BUILTIN_MODULES)
+        modules = [one.module.rpartition(".")[2] for one in definitions if one is not None]
+        assert dict(zip(names, modules, strict=True)) == BUILTIN_TYPES
+        assert {one.type for one in definitions if one is not None and one.auto} == AUTOMATIC
         assert all(item["builtin"] and item["source"] == "built-in" for item in types)
+
+    def test_has_every_type_that_a_built_in_module_makes(self) -> None:
+        for package, types in ((builtin, BUILTIN_TYPES), (connectors, CONNECTOR_TYPES)):
+            made = {
+                one.type: name
+                for name in dict.fromkeys(types.values())
+                for one in made_in(import_module(f"{package.__name__}.{name}"))
+            }
+            assert made == types
+
+    def test_imports_a_built_in_type_when_it_is_first_asked_for(self) -> None:
+        registry = create_registry()
+        assert registry.loaded_connectors() == []
+        python = registry.get_connector("python")
+        assert registry.loaded_connectors() == [python]
+        assert create_registry().get_connector("python") is python
 
     def test_describes_types_for_forms(self) -> None:
         item = next(i for i in create_registry().list_evaluator_types() if i["type"] == "latency-budget")

@@ -21,9 +21,20 @@ evaluators:
     config:
       rules:
         - criterionName: long
-          config: {type: length, min: 3}
-thresholds: {long: 0.9}
+          config:
+            type: length
+            min: 3
+thresholds:
+  long: 0.9
 """
+# As the form writes it: without comments, stricter, and with a pattern.
+PLAN_IN_BOTH = (
+    PLAN.partition("\n")[2]
+    .replace("min: 3", "min: 99")
+    .replace("thresholds:", "  - type: regex\n    config:\n      pattern: answer\nthresholds:")
+)
+# The server reads a rule whose check is written beside its other fields; the form has no fields for it.
+LOOSE_PLAN = "evaluators:\n  - type: rule-based\n    config: {rules: [{type: length, min: 3}]}\n"
 LINES = "".join(json.dumps(one) + "\n" for one in rows(6))
 
 
@@ -50,7 +61,9 @@ def test_a_dataset_is_uploaded_scored_by_a_written_plan_and_compared(
     expect(page.get_by_text("Can be used")).to_be_visible()
     expect(field(page, "long")).to_have_value("0.9")
     assert _yaml(page) == PLAN
-    start.click()
+    with page.expect_request("**/api/scoring/jobs") as started:
+        start.click()
+    assert started.value.headers["idempotency-key"]
     expect(page.get_by_role("heading", name="answers.jsonl")).to_be_visible()
     expect(page.get_by_text("Met", exact=True)).to_be_visible()
     expect(page.get_by_role("table", name="Criteria and metrics")).to_contain_text("long")
@@ -69,7 +82,12 @@ def test_a_dataset_is_uploaded_scored_by_a_written_plan_and_compared(
     text.fill(PLAN.replace("rule-based", "rule-bassed"))
     expect(page.get_by_role("button", name="line 6")).to_be_visible()
     expect(page.get_by_text("Mend the plan first.")).to_be_visible()
+    text.fill(LOOSE_PLAN)
+    expect(page.get_by_text("Can be used")).to_be_visible()
+    loose = field(page.get_by_role("region", name="Evaluator 1: Rules"), "Settings")
+    assert json.loads(loose.input_value()) == {"rules": [{"type": "length", "min": 3}]}
     text.fill(PLAN.replace("min: 3", "min: 99"))
+    page.get_by_role("button", name="Edit as a form").click()
     expect(page.get_by_text("Can be used")).to_be_visible()
     field(add_evaluator(page, "Regex Match"), "Pattern").fill("answer")
     expect(text).to_have_value(PLAN_IN_BOTH)
@@ -88,23 +106,3 @@ def test_a_dataset_is_uploaded_scored_by_a_written_plan_and_compared(
     expect(page.get_by_role("region", name="Candidate")).to_contain_text("fewer than 99")
     first, second = (one["results"] for one in site.get("/api/scoring/jobs"))
     check_pages(page, ["/scoring", "/scoring/new", f"/compare?base={second}&candidate={first}"])
-
-
-PLAN_IN_BOTH = """\
-criteria:
-  - name: long
-    scale: binary
-evaluators:
-  - type: rule-based
-    config:
-      rules:
-        - criterionName: long
-          config:
-            type: length
-            min: 99
-  - type: regex
-    config:
-      pattern: answer
-thresholds:
-  long: 0.9
-"""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
-from tests.e2e.browsing import check_pages, new_context, violations, watched
+from tests.e2e.browsing import Watch, check_pages, check_wide, new_context, watched
 from tests.e2e.site import Site, built_ui
 from tests.e2e.story import story_project, tell
 from tests.support.projects import scripted
@@ -55,13 +55,20 @@ def context(browser: Browser, story: Story) -> Iterator[BrowserContext]:
     context.close()
 
 
-@pytest.fixture
-def visitor(context: BrowserContext, story: Story) -> Iterator[Visitor]:
+@pytest.fixture(scope="module")
+def window(context: BrowserContext, story: Story) -> Watch:
+    """One for all tasks: a visit goes Home in it, as people do, and need not load everything anew."""
     watch = watched(context, story.site.url)
     watch.page.goto("/")
+    return watch
+
+
+@pytest.fixture
+def visitor(window: Watch) -> Iterator[Visitor]:
+    watch = window
+    watch.page.get_by_role("link", name="EvalStudio", exact=True).click()
     expect(watch.page.get_by_role("heading", name="Home")).to_be_visible()
     yield Visitor(watch.page)
-    watch.page.close()
     assert not watch.errors, f"errors in the page: {watch.errors}"
     assert not watch.outside, f"requests to other hosts: {watch.outside}"
 
@@ -263,13 +270,17 @@ def test_pages_are_accessible_and_nothing_moves_while_they_load(visitor: Visitor
     page, ids = visitor.page, story.ids
     scenario, chosen = (story.site.named(*one)["id"] for one in _NAMED)
     compared = f"/compare?base={ids['main']}&candidate={ids['shorter']}"
-    paths = ["/", "/compare", compared, f"{compared}&tab=regressed", f"/scenarios/{scenario}?view=results"]
+    page.goto(compared)
+    page.get_by_role("table", name="Subjects").get_by_role("link").first.click()
+    page.get_by_role("region", name="What was said differently").wait_for()
+    opened = page.url.removeprefix(story.site.url)
+    paths = ["/", "/compare", compared, opened, f"/scenarios/{scenario}?view=results"]
     paths += [f"/scenarios/{scenario}?view=yaml", f"/evals/{chosen}", "/evaluators/regex"]
     paths += ["/evaluators", f"/executions/{ids['shorter']}", f"/evals/{chosen}/edit"]
     check_pages(page, paths)
     page.keyboard.press("Control+k")
     page.get_by_role("option").first.wait_for()
-    assert not violations(page), violations(page)
+    check_wide(page)
 
 
 _NAMED = (("scenarios", "Refund status"), ("evals", "Shop assistant"))

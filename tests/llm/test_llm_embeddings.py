@@ -129,7 +129,16 @@ async def test_wrong_vectors_are_an_error(vectors: list[list[float]], why: str) 
 
 
 @pytest.mark.parametrize(
-    "body", ["{}", "null", "<html>", '{"data": null}', '{"data": [{"embedding": "abc", "index": 0}]}']
+    "body",
+    [
+        "{}",
+        "null",
+        "<html>",
+        '{"data": null}',
+        '{"data": [{"embedding": "abc", "index": 0}]}',
+        '{"data": [{"embedding": [1.0], "index": 0}, {"embedding": [2.0], "index": 0}]}',
+        '{"data": [{"embedding": [1.0], "index": []}]}',
+    ],
 )
 async def test_a_reply_without_vectors_is_an_error(body: str) -> None:
     async with ModelServer(Reply(body=body)) as server, open_llm(server, maxRetries=0) as llm:

@@ -236,7 +236,6 @@ def test_what_is_counted_keeps_nothing_going(text: str) -> None:
         ("maxFlaky<=0", "may find a flaky subject"),
         ("noRegression=main", "shows only at the end"),
         ("noRegression=gone", "there is no such baseline"),
-        ("criterion=tone,min>=1.5", "between 0 and 1"),
     ],
 )
 def test_what_no_rule_decides_stays_open_and_is_named(text: str, because: str) -> None:

@@ -11,7 +11,12 @@ import pytest
 from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.results import Outcome, RunOutput, Verdict
 from evalstudio.project.entities import RunSummary
-from evalstudio.project.requirements import Requirement, read_requirement, read_requirements
+from evalstudio.project.requirements import (
+    Requirement,
+    read_requirement,
+    read_requirements,
+    stored_requirement,
+)
 from evalstudio.reporting.evidence import Baseline, ExecutionEvidence
 from evalstudio.reporting.recorded import RecordedEvidence
 from evalstudio.reporting.requirements import judge, overall
@@ -327,3 +332,53 @@ def test_records_without_what_they_are_compared_with_are_undecided(tmp_path: Pat
 )
 def test_a_requirement_is_a_sentence_for_those_who_do_not_type_it(text: str, sentence: str) -> None:
     assert read_requirement(text).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"passRate": 0}, "requires nothing"),
+        ({"passHatK": 0, "k": 2}, "requires nothing"),
+        ({"minCoverage": 0}, "requires nothing"),
+        ({"criterion": "tone", "min": 0}, "requires nothing"),
+        ({"criterion": "tone", "max": 1}, "requires nothing"),
+        ({"criterion": "tone", "min": 4}, "outside 0–1"),
+        ({"passRate": True}, "is no number"),
+        ({"passRate": "0.9"}, "is no number"),
+        ({"passHatK": 0.5, "k": True}, "is no number"),
+        ({"metric": "cost", "max": float("inf")}, "finite"),
+        ({"metric": "cost", "min": float("nan")}, "finite"),
+        ({"passRate": 0.9, "scenario": " "}, "blank"),
+    ],
+)
+def test_a_requirement_that_requires_nothing_or_cannot_be_read_is_refused(
+    fields: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        Requirement.model_validate(fields)
+
+
+def test_a_stored_requirement_that_is_refused_by_now_is_still_read() -> None:
+    kept = stored_requirement({"passRate": 0, "scenario": "Refund"})
+    assert (kept.kind, kept.text) == ("passRate", "passRate>=0,scenario=Refund")
+
+
+@pytest.mark.parametrize(
+    ("texts", "what", "standing"),
+    [
+        (["maxErrors<=100%"], runs(a="eee"), "undecided"),
+        (["maxErrors<=3", "maxFlaky<=3"], runs(a="eee"), "undecided"),
+        (["maxErrors<=0"], runs(a="uuu"), "undecided"),
+        (["maxErrors<=0", "metric=turns,max<=9"], [run("a", "unasserted", turn_count=2)], "met"),
+        (["maxErrors<=100%", "metric=turns,max<=9"], [run("a", "error", turn_count=2)], "undecided"),
+        (["maxErrors<=2"], runs(a="eep"), "met"),
+    ],
+)
+def test_where_nothing_passed_or_failed_few_errors_are_no_evidence(
+    texts: list[str], what: list[RunSummary], standing: str
+) -> None:
+    requirements = [read_requirement(text) for text in texts]
+    evidence = ExecutionEvidence(requirements)
+    for one in what:
+        evidence.add(one)
+    assert overall(judge(requirements, evidence)) == standing

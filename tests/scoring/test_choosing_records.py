@@ -214,7 +214,7 @@ def test_only_a_large_file_without_models_is_scored_by_all_processors(folder: Fo
     runner = streaming.set_up(folder.job()).runner
 
     def chosen(dataset: Path, **settings: Any) -> int:
-        return streaming.paying_workers(folder.job(dataset, workers=None, **settings), runner)
+        return streaming.workers_of(folder.job(dataset, workers=None, **settings), runner)
 
     assert chosen(large) == processors
     assert [chosen(small), chosen(large, limit=10), chosen(large, share=0.05)] == [1, 1, 1]

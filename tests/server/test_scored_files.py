@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,10 @@ from tests.support.scoring_files import PLAN, rows
 
 from evalstudio.client import Client, ServerError
 from evalstudio.execution.comparing_results import compare_results
+from evalstudio.execution.scorings import ScoringRequest, Scorings
+from evalstudio.execution.workspace import open_workspace
 from evalstudio.scoring.job import ScoringJob, score_dataset
+from evalstudio.storage.contract import IdempotencyKey
 
 
 def _scored(folder: Path, name: str, answers: str) -> None:
@@ -165,7 +169,9 @@ def test_a_plan_is_text_and_settings(shop: tuple[Client, Path]) -> None:
 
 def test_a_dataset_is_scored_from_files_and_from_what_is_sent(shop: tuple[Client, Path]) -> None:
     client, folder = shop
-    named = client.scorings.start(dataset="answers.jsonl", plan="plans/plan.yaml")
+    request = {"dataset": "answers.jsonl", "plan": "plans/plan.yaml"}
+    named = client.scorings.start(key="once", **request)
+    assert client.scorings.start(key="once", **request).id == named.id
     sent = client.scorings.start(
         upload={"name": "my answers.jsonl", "text": LINES + "not json\n"},
         planText="extends: plans/plan.yaml\n",
@@ -184,6 +190,11 @@ def test_a_dataset_is_scored_from_files_and_from_what_is_sent(shop: tuple[Client
     compared = client.compare(*(one.results for one in done))
     assert compared.counts["unchanged"] == 4
     assert client.call("GET", f"/api/scoring/plan?path={sent.plan_copy}")["text"].startswith("extends")
+    with pytest.raises(ServerError, match="used for another request"):
+        client.scorings.start(key="once", **request, limit=1)
+    client.scorings.delete(named.id)
+    with pytest.raises(ServerError, match="was deleted since"):
+        client.scorings.start(key="once", **request)
     client.scorings.delete(sent.id)
     assert not (folder / done[1].results).exists()
     assert _refused(client, "GET", f"/api/scoring/jobs/{sent.id}").status == 404
@@ -234,3 +245,18 @@ def test_a_scoring_is_cancelled_and_one_that_the_server_lost_says_so(shop: tuple
     state = folder / "data" / "scorings" / started.id / "scoring.json"
     state.write_text(state.read_text().replace('"cancelled"', '"running"'))
     assert client.scorings.get(started.id).status == "interrupted"
+
+
+async def test_the_same_request_twice_at_once_is_one_scoring(tmp_path: Path) -> None:
+    config = make_project(tmp_path / "project", [scripted("s", "hi")])
+    apply_project(config)
+    (config.parent / "plan.json").write_text(json.dumps(PLAN))
+    (config.parent / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows(2)))
+    async with open_workspace(config) as workspace:
+        scorings = Scorings(workspace)
+        once, request = IdempotencyKey("key", "print"), ScoringRequest("answers.jsonl", plan="plan.json")
+        started = await asyncio.gather(*(scorings.start(request, once=once) for _ in range(3)))
+        assert len({one.id for one in started}) == 1
+        assert [one.status for one in started] == ["running"] * 3
+        assert [one.id for one in await scorings.list()] == [started[0].id]
+        await scorings.stop()

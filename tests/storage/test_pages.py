@@ -6,14 +6,15 @@ from typing import Any
 
 import orjson
 import pytest
-from sqlalchemy import bindparam, select
+from sqlalchemy import Text, bindparam, literal, select, update
 from tests.support.stored_runs import claimed, ending, new_run, queued
 
 from evalstudio.project.entities import Execution
 from evalstudio.project.requirements import Budget, Requirement
 from evalstudio.storage.contract import Filters
+from evalstudio.storage.errors import DamagedRow
 from evalstudio.storage.pages import RowsQuery
-from evalstudio.storage.schema import executions, runs
+from evalstudio.storage.schema import executions, outputs, runs
 from evalstudio.storage.store import SqlStore
 
 NUMBERS = [0.1 + 0.2, 1 / 3, 1e-300, 1.7976931348623157e308, 5e-324, 12345678901234.567, 1.0]
@@ -88,3 +89,25 @@ async def test_so_is_the_json_of_a_run(filled: SqlStore) -> None:
     for run in (await filled.runs(limit=50)).items:
         whole = await filled.run(run.id)
         assert orjson.loads(await filled.run_json(run.id)) == whole.model_dump(mode="json", by_alias=True)
+
+
+async def test_a_damaged_document_is_named_and_others_are_read(
+    filled: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = (await filled.executions(Filters(eval_id="e1"))).items[-1].id
+    whole = await filled.runs_with_outputs(listed)
+    # Too long for one text, rows come one by one and say the same.
+    monkeypatch.setattr("evalstudio.storage.pages.LARGEST_PAGE_BYTES", 10)
+    assert await filled.runs_with_outputs(listed) == whole
+    monkeypatch.undo()
+    page = await filled.results_of(listed, limit=3)
+    for text in ("{", "1,2", '{"a": 1}\n'):
+        damaged = update(outputs).where(outputs.c.run_id == page.items[-1].id)
+        raw = damaged.values(output=literal(text, Text))
+        await filled.database.write(lambda unit, raw=raw: unit.connection.execute(raw) and None)
+        if text.startswith('{"'):
+            assert (await filled.results_of(listed, limit=3)).items[-1].output == {"a": 1}
+            continue
+        with pytest.raises(DamagedRow, match="A stored document is damaged"):
+            await filled.results_of(listed, limit=3)
+        assert (await filled.results_of(listed, limit=1)).items == page.items[:1]

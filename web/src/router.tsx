@@ -1,7 +1,7 @@
 // All addresses of the app. Every page is loaded when it is first shown.
 //
 // To add or fill a page: pages/<noun>/<Name>Page.tsx with a default export; read parameters with
-// getRouteApi('/scenarios/$scenarioId').useParams() and read data with the queries of api/queries.ts.
+// getRouteApi('/scenarios/$scenarioId').useParams() and read data with the queries in api/, a file per noun.
 // Shared parts are in parts/ (see parts/README.md). Forms must be safe under the server's content policy:
 // no eval and no inline scripts (see parts/README.md).
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';

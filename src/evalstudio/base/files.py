@@ -8,7 +8,7 @@ from errno import EISDIR
 from io import BufferedReader
 from pathlib import Path
 
-from .located import Located, parse_json, parse_yaml
+from .located import Located, parse_json
 from .problems import InvalidInput
 
 MOST_BYTES = 20_000_000
@@ -39,7 +39,12 @@ def read_file(path: Path) -> list[Located]:
 
 def parse_text(text: str, path: str, *, is_json: bool) -> list[Located]:
     """The documents in a text. JSON is read as JSON: YAML would misread some of it."""
-    return [parse_json(text, path)] if is_json else parse_yaml(text, path)
+    if is_json:
+        return [parse_json(text, path)]
+    # Not every process reads YAML, and importing its parser takes as long as reading a hundred files.
+    from .located_yaml import parse_yaml
+
+    return parse_yaml(text, path)
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -16,7 +16,7 @@ import typer
 from .exit_codes import OUT_OF_REACH, STOPPED, WRONG_INPUT
 from .output import PlainFormatter, warn
 
-_COLLECT_EVERY = 50_000
+_COLLECT_EVERY = 200_000
 
 
 def main() -> None:

@@ -140,7 +140,7 @@ async def _print_list(
 async def _print_one(project: Project, kind: DefinitionKind, name: str, as_json: bool) -> None:
     """One definition as the file it could be, secrets masked."""
     from ..execution.definitions import find, load_project_state
-    from ..project.documents import to_yaml
+    from ..project.yaml_text import to_yaml
 
     state = await load_project_state(project.records)
     document = find(state, kind, name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -285,6 +286,29 @@ def _tell_stopped(project: Project, execution: Execution) -> None:
 _LOOK_SECONDS = 0.3
 
 
+@contextmanager
+def _progress(execution: Execution, stop: asyncio.Event, *, quiet: bool) -> Generator[Follow]:
+    """A bar on the terminal; nothing where there is none."""
+    console = open_console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda now: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=execution.counts.total)
+
+        def show(now: Execution) -> None:
+            counts = now.counts
+            words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
+            words += f", {counts.unasserted} unasserted" if counts.unasserted else ""
+            words += " (stopping)" if stop.is_set() else ""
+            bar.update(task, completed=counts.finished, total=counts.total, description=words)
+
+        yield show
+
+
 async def follow(
     project: Project,
     execution: Execution,
@@ -296,23 +320,9 @@ async def follow(
     models: ModelOptions | None = None,
 ) -> Execution:
     """Work on it here or on a cluster, or watch the server do so, until it is over or is to stop."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from ..execution.processor import work_off
 
-    console = open_console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    hidden = quiet or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("starting", total=execution.counts.total)
-
-        def show(now: Execution) -> None:
-            counts = now.counts
-            words = f"{counts.passed} passed, {counts.failed} failed, {counts.errored} errored"
-            words += f", {counts.unasserted} unasserted" if counts.unasserted else ""
-            words += " (stopping)" if stop.is_set() else ""
-            bar.update(task, completed=counts.finished, total=counts.total, description=words)
-
+    with _progress(execution, stop, quiet=quiet) as show:
         if isinstance(project, LocalProject) and cluster is not None:
             from ..cluster.fleet import work_off_on_ray
 

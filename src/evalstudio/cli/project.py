@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stdout
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..client.asynchronous import AsyncDefinitions
     from ..connectors.session import ConnectorCheck
     from ..execution.comparing import ComparisonRequest
+    from ..execution.definitions import DefinitionService
     from ..execution.workspace import ModelOptions, Workspace
     from ..plugins import PluginRegistry
     from ..project.documents import AnyStored, DefinitionKind
@@ -167,11 +168,14 @@ class LocalProject:
     """The project in a folder of this machine."""
 
     def __init__(self, workspace: Workspace, path: Path) -> None:
-        from ..execution.definitions import DefinitionService
-
         self.workspace, self.config_path = workspace, path
         self.records: Records = workspace.store
-        self.definitions = DefinitionService(workspace)
+
+    @cached_property
+    def definitions(self) -> DefinitionService:
+        from ..execution.definitions import DefinitionService
+
+        return DefinitionService(self.workspace)
 
     async def create(self, kind: DefinitionKind, definition: AnyStored, located: Located) -> AnyStored:
         return await self.definitions.create(kind, definition, located=located)

@@ -34,13 +34,13 @@ class AsyncScorings:
         body = {"text": plan} if isinstance(plan, str) else {"plan": dict(plan)}
         return PlanCheck.model_validate(await self.call("POST", "/api/scoring/plan/check", body=body))
 
-    async def start(self, **request: Any) -> Scoring:
+    async def start(self, *, key: str | None = None, **request: Any) -> Scoring:
         """Score ``dataset`` or ``upload`` (``name``, ``text``) by ``plan`` or ``planText``.
 
         ``dataset`` and ``plan`` are files of the project there. More: ``limit``, ``skipBad``. It goes on
-        after the answer; ``wait`` waits for its end.
+        after the answer; ``wait`` waits for its end. With the same ``key`` it is started once.
         """
-        return Scoring.model_validate(await self.call("POST", "/api/scoring/jobs", body=request))
+        return Scoring.model_validate(await self.call("POST", "/api/scoring/jobs", body=request, key=key))
 
     async def list(self) -> list[Scoring]:
         """All of them, the newest first."""

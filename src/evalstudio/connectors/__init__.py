@@ -1,3 +1,9 @@
-"""Connectors: the only package that talks to agents."""
+"""Connectors: the only package that talks to agents. A type's module is imported at first use."""
 
-BUILTIN_MODULES = ("http", "langgraph", "openai", "python", "replay")
+BUILTIN_TYPES = {
+    "http": "http",
+    "langgraph": "langgraph",
+    "openai": "openai",
+    "python": "python",
+    "replay": "replay",
+}

@@ -42,7 +42,7 @@ def _as_text(cause: object) -> object:
     return str(cause) if isinstance(cause, int) and not isinstance(cause, bool) else cause
 
 
-Cause = Annotated[str, BeforeValidator(_as_text), AfterValidator(_known)]
+Cause = Annotated[str, BeforeValidator(_as_text), AfterValidator(_known), Field(title="Reason to call again")]
 
 
 class RetrySettings(StrictConfig):
@@ -51,6 +51,7 @@ class RetrySettings(StrictConfig):
     attempts: int = Field(default=3, ge=1, le=20, description="Most calls for one turn, the first included")
     on: list[Cause] | None = Field(
         default=None,
+        title="Reasons to call again",
         description="connect (the agent was not reached), closed (it closed the connection without an "
         "answer), timeout, a status such as 429, 4xx or 5xx; connect, 429 and 503 with Retry-After "
         "if not given",

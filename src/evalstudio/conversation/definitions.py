@@ -28,7 +28,12 @@ class Definition(BaseModel):
     """The base of what people define: camelCase in JSON, unknown keys refused."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", validate_assignment=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        validate_assignment=True,
+        # Nothing is less than NaN, and everything is less than infinity.
+        allow_inf_nan=False,
     )
 
 

@@ -50,7 +50,9 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 class EvaluationCriteria(BaseModel):
     """A quality to judge: what it means, on which scale, and how much it counts."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
 
     name: Name
     description: str = ""

@@ -32,7 +32,11 @@ class EvaluationInput(BaseModel):
     """A response with everything it may be judged by."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", arbitrary_types_allowed=True
+        defer_build=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        arbitrary_types_allowed=True,
     )
 
     id: str | None = None

@@ -34,8 +34,12 @@ ENDINGS: dict[EndedBy, str] = {
 ERROR_PREFIX = "Evaluator error: "
 
 # camelCase in JSON; whoever is sent one of these need not ask whether a field is there.
+# Each is built when it is first used.
 SENT = ConfigDict(
-    alias_generator=to_camel, populate_by_name=True, json_schema_serialization_defaults_required=True
+    defer_build=True,
+    alias_generator=to_camel,
+    populate_by_name=True,
+    json_schema_serialization_defaults_required=True,
 )
 
 
@@ -283,7 +287,7 @@ class RecordingInfo(TypedDict, total=False):
     error: str
 
 
-@with_config(ConfigDict(extra="allow"))
+@with_config(ConfigDict(extra="allow", defer_build=True))
 class RunOutput(TypedDict):
     """What a run came to in detail. Parts that do not apply are left out."""
 

@@ -174,7 +174,9 @@ class _Reader:
     async def _pages(self, execution_id: str, connector: str | None) -> AsyncIterator[list[StoredResult]]:
         cursor: str | None = None
         while True:
-            page = await self.store.results_of(execution_id, connector=connector, cursor=cursor)
+            page = await self.store.results_of(
+                execution_id, connector=connector, cursor=cursor, numbers_only=True
+            )
             yield page.items
             cursor = page.cursor
             if cursor is None:
@@ -270,13 +272,9 @@ def measures_of(result: StoredResult) -> Iterator[tuple[MeasureKey, float]]:
     for name, value in metrics.items():
         yield ("metric", name), value
     for finding in output.get("evaluatorResults") or ():
-        yield from _of_finding(finding)
-
-
-def _of_finding(finding: Mapping[str, Any]) -> Iterator[tuple[MeasureKey, float]]:
-    if finding.get("kind") != "assertion" or finding.get("skipped") or finding.get("error") is not None:
-        return
-    yield ("evaluator", finding["name"]), float(finding["success"])
-    criterion, value = finding.get("criterionName"), finding.get("value")
-    if criterion is not None and value is not None:
-        yield ("criterion", criterion), value
+        if finding.get("kind") != "assertion" or finding.get("skipped") or finding.get("error") is not None:
+            continue
+        yield ("evaluator", finding["name"]), 1.0 if finding["success"] else 0.0
+        criterion, value = finding.get("criterionName"), finding.get("value")
+        if criterion is not None and value is not None:
+            yield ("criterion", criterion), value

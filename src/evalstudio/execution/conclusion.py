@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ..base.problems import InvalidInput
 from ..evaluators.results import RunOutput
 from ..project.entities import Execution, RunSummary, Subject, now, reasons_of
-from ..reporting.comparison import ComparisonResult
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
@@ -21,7 +20,9 @@ from ..reporting.statistics import ExecutionSummary, summarize
 from ..storage.contract import Filters, Records, all_runs
 from ..storage.errors import NotFound
 from ..storage.store import SqlStore
-from .comparing import ComparisonRequest, compare_named
+
+if TYPE_CHECKING:
+    from ..reporting.comparison import ComparisonResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ async def find_baseline(records: Records, execution: Execution, name: str) -> Ba
 
 async def _compared(records: Records, execution: Execution, name: str) -> ComparisonResult:
     if isinstance(records, SqlStore):
+        from .comparing import ComparisonRequest, compare_named
+
         return await compare_named(records, ComparisonRequest(name, execution.id, execution.eval_id))
     there = cast(ComparesExecutions, records)
     return await there.compare(name, execution.id, evalId=execution.eval_id)

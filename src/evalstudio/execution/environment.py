@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..connectors.contract import ConnectorDefinition
 from ..conversation.definitions import EvaluatorUse, Scenario
@@ -19,10 +19,12 @@ from ..evaluators.builtin import prompts
 from ..evaluators.definition import EvaluatorDefinition
 from ..llm.settings import LlmSettings, ModelError, Role, find_target
 from ..project.entities import StoredConnector
-from ..reporting.comparison import Change, Part
 from ..storage.contract import Snapshot
 from ..version import __version__
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..reporting.comparison import Change, Part
 
 _MODEL_OF: dict[Role, Part] = {
     "evaluation": "judge model",
@@ -131,4 +133,6 @@ def _code_changes(
 
 
 def _change(what: Part, base: str | None, candidate: str | None, name: str | None = None) -> Change:
+    from ..reporting.comparison import Change
+
     return Change(what=what, name=name, base=base, candidate=candidate)

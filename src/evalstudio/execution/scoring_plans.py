@@ -12,8 +12,8 @@ from pydantic import Field
 from ..base.files import mapping_of, parse_text
 from ..base.problems import InvalidInput, Problem, path_text
 from ..llm.client import Llm
-from ..project.documents import to_yaml
 from ..project.validation import inside
+from ..project.yaml_text import to_yaml
 from ..reporting.statistics import Figure
 from ..scoring.job import checked_runner
 from ..scoring.plan import plan_of_text, read_plan

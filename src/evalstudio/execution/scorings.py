@@ -24,11 +24,12 @@ from pydantic import Field, ValidationError
 
 from ..base.files import mapping_of, parse_text
 from ..base.problems import InvalidInput, Problem
-from ..project.documents import to_yaml
 from ..project.entities import Moment
+from ..project.yaml_text import to_yaml
 from ..reporting.requirements import Standing
 from ..reporting.statistics import Figure
 from ..scoring.plan import ScoringJob, load_plan
+from ..storage.contract import IdempotencyKey
 from ..storage.errors import InUse, NotFound
 from .project_files import DATASETS, MOST_FILES, OWN_FOLDER, PLANS, SCORINGS, UPLOADED, source_path
 from .scoring_plans import PLAN_NAME, check_written
@@ -100,16 +101,34 @@ class Scorings:
     def _folder(self) -> Path:
         return self.workspace.folder / OWN_FOLDER / SCORINGS
 
-    async def start(self, request: ScoringRequest) -> Scoring:
-        """Begin to score; it goes on after the answer. What cannot be scored is refused here."""
+    async def start(self, request: ScoringRequest, *, once: IdempotencyKey | None = None) -> Scoring:
+        """Begin to score; it goes on after the answer. What cannot be scored is refused here.
+
+        A request that was made before is answered with its scoring.
+        """
+        if (known := await self.workspace.store.made_by(once)) is not None:
+            return await self.get(known)
         if len(self._live) >= MOST_AT_ONCE:
             raise InUse(f"{MOST_AT_ONCE} scorings are under way; wait for one to end, or cancel it.")
         dataset, plan = await asyncio.to_thread(self._checked, request)
         own = await asyncio.to_thread(_new_folder, self._folder, _name_of(request))
         scoring, job = await asyncio.to_thread(self._prepared, request, own, dataset, plan)
         live = self._live[scoring.id] = _Live(scoring)
+        try:
+            made = await self.workspace.store.remember_once(once, scoring.id)
+        except BaseException:
+            await self._forget(scoring.id)
+            raise
+        if made != scoring.id:
+            await self._forget(scoring.id)
+            return await self.get(made)
         live.task = asyncio.create_task(self._run(live, job), name=f"Scoring {scoring.id}")
         return scoring
+
+    async def _forget(self, scoring_id: str) -> None:
+        """Take back a scoring that was prepared and never begun."""
+        del self._live[scoring_id]
+        await asyncio.to_thread(shutil.rmtree, self._folder / scoring_id)
 
     def _checked(self, request: ScoringRequest) -> tuple[Path | None, Path | None]:
         """The files of the project that are named, if they are there; a text is checked as it stands."""

@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 from ..base.console import routed_output
 from ..base.networks import AddressCheck, no_metadata
 from ..base.redaction import environment_secrets
-from ..cassettes import Cassette
-from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
 from ..connectors.http_pool import HttpPool
-from ..conversation.preparation import USUAL_MAX_MESSAGES, Services
-from ..plugins import PluginRegistry, create_registry, load_plugins
-from ..project.changes import DefinitionContext
 from ..project.config import ProjectConfig, find_config, read_config, shared_variables
-from ..project.entities import Connector
 from ..project.secrets import SecretBox
-from ..project.validation import check_connector
 from ..storage.opening import open_store
 from ..telemetry.opening import TelemetrySource
 
+# What only some commands need is imported where they do.
 if TYPE_CHECKING:
+    from ..cassettes import Cassette
+    from ..connectors.contract import ConnectorDefinition, ConnectorSettings, ProjectScope
+    from ..conversation.preparation import Services
     from ..llm.client import Llm
+    from ..plugins import PluginRegistry
+    from ..project.changes import DefinitionContext
     from ..storage.store import SqlStore
     from ..telemetry.recording import Telemetry
 
@@ -51,6 +50,8 @@ class LazyPlugins:
 
     @cached_property
     def registry(self) -> PluginRegistry:
+        from ..plugins import create_registry, load_plugins
+
         # What a plugin prints while it is imported must not end up in what a command prints.
         with redirect_stdout(sys.stderr):
             path = self.config_path
@@ -62,7 +63,7 @@ class LazyPlugins:
         if self.is_loaded:
             from ..connectors.session import close_connectors
 
-            await close_connectors(self.registry.connectors())
+            await close_connectors(self.registry.loaded_connectors())
 
 
 @dataclass(slots=True)
@@ -109,26 +110,36 @@ class Workspace:
     @property
     def usual_max_messages(self) -> int:
         """How long a conversation may be where its scenario sets no limit."""
+        from ..conversation.preparation import USUAL_MAX_MESSAGES
+
         return self.config.defaults.max_messages or USUAL_MAX_MESSAGES
 
     @property
     def scope(self) -> ProjectScope:
         """What connectors of this project may reach on this machine."""
+        from ..connectors.contract import ProjectScope
+
         return ProjectScope(self.folder, tuple(self.config.python_modules))
 
     def definition_context(self) -> DefinitionContext:
+        from ..project.changes import DefinitionContext
+
         return DefinitionContext(self.registry, self.folder, self.box, self.variables)
 
     def agent_settings(
         self, connector_fields: Mapping[str, Any]
     ) -> tuple[ConnectorDefinition, ConnectorSettings[Any]]:
         """What it takes to reach an agent, from a connector as it is stored; its secrets are opened."""
+        from ..project.entities import Connector
+        from ..project.validation import check_connector
+
         connector = Connector.model_validate(self.box.open(connector_fields))
         definition = check_connector(connector, self.registry)
         address = connector.base_url or ""
         return definition, definition.settings(connector.config, address, connector.headers, self.scope)
 
     def services(self) -> Services:
+        from ..conversation.preparation import Services
         from ..llm.embeddings import embedder_of
 
         return Services(self.llm, embedder_of(self.llm), self.config.limits)
@@ -193,5 +204,7 @@ def _model_keys(config: ProjectConfig) -> frozenset[str]:
 def _cassette(options: ModelOptions | None, stack: AsyncExitStack) -> Cassette | None:
     if options is None or not (options.record or options.replay):
         return None
+    from ..cassettes import Cassette
+
     cassette = Cassette.replay(options.replay) if options.replay else Cassette.record(options.record or "")
     return stack.enter_context(cassette)

@@ -45,6 +45,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 _ROLES: tuple[Role, ...] = ("evaluation", "persona", "embedding")
 _LONGEST_QUOTE = 4_000
+# How a reply ends whose text is not what the model had to say.
+_BROKEN_OFF = ("content_filter", "error")
 # Words by which servers say that they do not know the parameter that carries a schema.
 _NO_SCHEMA = ("response_format", "json_schema", "output_config", "output_format", "responseschema")
 
@@ -162,7 +164,7 @@ class Llm:
     async def _chat(self, target: Target, messages: Sequence[Message], role: Role) -> Answer[str]:
         connection = await self._connect(target)
         reply = await self._ask(connection, target, messages, None, "native", role)
-        if not reply.text.strip():
+        if not reply.text.strip() or reply.finish in _BROKEN_OFF:
             raise ModelError(f"{_name(target)} answered nothing{_because(reply)}", raw=reply.text)
         return Answer(reply.text, reply.usage, reply.text)
 
@@ -285,6 +287,8 @@ def _because(reply: Reply) -> str:
             return ": it ran into its token limit (llmSettings.maxTokens)"
         case "content_filter":
             return ": its content filter declined"
+        case "error":
+            return ": its server ended it with an error"
         case _:
             return ""
 
@@ -298,7 +302,7 @@ class _Reading(Generic[Shape]):
 
 
 def _read(reply: Reply, schema: type[Shape]) -> _Reading[Shape]:
-    if reply.finish in ("length", "content_filter"):
+    if reply.finish in ("length", *_BROKEN_OFF):
         return _Reading(None, f"the reply is not complete{_because(reply)}")
     try:
         value = read_answer(reply.text, schema)

@@ -20,7 +20,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from ..base.json_text import whole_text
+from ..base.json_text import json_text, whole_text
 from ..messages import Message, TokensUsage, text_for_model
 from .connections import ANSWER_TOOL, SYSTEM_ROLES, Reply, schema_name
 from .settings import Structured
@@ -73,9 +73,15 @@ def _shaped(schema: type[BaseModel], structured: Structured) -> ModelRequestPara
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
 
 
+def _arguments(call: ToolCallPart) -> str:
+    """The answer in a tool call. A call of a tool that was not offered is shown whole: it is no answer."""
+    arguments = call.args_as_json_str()
+    return arguments if call.tool_name == ANSWER_TOOL else json_text({call.tool_name: arguments})
+
+
 def from_provider(response: ModelResponse) -> Reply:
     """The reply's text, or the arguments of the answer where it came as a tool call."""
-    answers = [part.args_as_json_str() for part in response.parts if isinstance(part, ToolCallPart)]
+    answers = [_arguments(part) for part in response.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
     used = response.usage
     usage = TokensUsage.model_construct(

@@ -130,22 +130,27 @@ class OpenAIConnection:
         if schema is not None:
             body |= _asking_for(schema, structured, self._own)
         try:
-            return read_reply(await self._post("chat/completions", body))
+            return read_reply(await self._post("chat/completions", body), structured=schema is not None)
         except RefusedStatus as refusal:
             if "temperature" not in body or not _names_temperature(refusal):
                 raise
         self._without_temperature.add(target.model)
         del body["temperature"]
-        return read_reply(await self._post("chat/completions", body))
+        return read_reply(await self._post("chat/completions", body), structured=schema is not None)
 
     async def embed(self, target: Target, texts: list[str]) -> tuple[object, TokensUsage]:
         body = {"model": target.model, "input": list(map(whole_text, texts)), "encoding_format": "float"}
         answer = await self._post("embeddings", body)
         items = [fields_of(item) for item in _list(answer.get("data"))]
-        if not all(isinstance(item.get("index"), int) for item in items):
-            raise OutsideProtocol("no list of embeddings, each with its index, in data")
-        vectors = [item.get("embedding") for item in sorted(items, key=lambda item: item["index"])]
-        return vectors, read_usage(answer.get("usage"))[0] or TokensUsage()
+        by_index = {
+            item["index"]: item.get("embedding") for item in items if isinstance(item.get("index"), int)
+        }
+        if by_index.keys() != set(range(len(items))):
+            # A vector in another text's place would be compared as if it were that text's.
+            raise OutsideProtocol("no list of embeddings, each with an index of its own, in data")
+        return [by_index[index] for index in range(len(items))], read_usage(answer.get("usage"))[
+            0
+        ] or TokensUsage()
 
     def explain(self, error: Exception, target: Target) -> Failure:
         """Why the call failed, whether to try again, and what the person can do."""
@@ -274,25 +279,37 @@ def _successful(answer: object, headers: Mapping[str, str]) -> Mapping[str, Any]
     return fields_of(answer)
 
 
-def read_reply(answer: Mapping[str, Any]) -> Reply:
+def read_reply(answer: Mapping[str, Any], *, structured: bool = True) -> Reply:
     """The reply's text, or the arguments of the answer where it came as a tool call."""
-    choice = fields_of(follow(answer, ("choices", 0)))
+    choices = _list(answer.get("choices"))
+    if len(choices) > 1:
+        raise OutsideProtocol(f"{len(choices)} choices where one was asked for")
+    choice = fields_of(choices[0]) if choices else {}
     message = fields_of(choice.get("message"))
     if not message:
         raise OutsideProtocol(f"no choices[0].message in {json_text(answer)}")
     usage = read_usage(answer.get("usage"))[0] or TokensUsage()
     cached = follow(answer, ("usage", "prompt_tokens_details", "cached_tokens"))
-    cached_tokens = cached if isinstance(cached, int) else 0
+    cached_tokens = max(0, cached) if isinstance(cached, int) else 0
     finish = choice.get("finish_reason")
-    if message.get("refusal"):
+    if message.get("refusal") or _refuses(message.get("content")):
         return Reply("", usage, cached_tokens, "content_filter")
-    answers = [_arguments(call) for call in _list(message.get("tool_calls"))]
-    text = "\n".join(answers) if answers else _without_thought(_text(message.get("content")))
+    calls = _list(message.get("tool_calls")) if structured else []
+    text = "\n".join(map(_arguments, calls)) if calls else _without_thought(_text(message.get("content")))
     return Reply(whole_text(text), usage, cached_tokens, finish if isinstance(finish, str) else None)
 
 
+def _refuses(content: object) -> bool:
+    """Whether a part of the content says that there is no answer, whatever the others say."""
+    return any(fields_of(part).get("type") == "refusal" for part in _list(content))
+
+
 def _arguments(call: object) -> str:
-    arguments = fields_of(fields_of(call).get("function")).get("arguments")
+    """The answer in a tool call. A call of a tool that was not offered is shown whole: it is no answer."""
+    function = fields_of(fields_of(call).get("function"))
+    if function.get("name") != ANSWER_TOOL:
+        return json_text(call)
+    arguments = function.get("arguments")
     return arguments if isinstance(arguments, str) else json_text(arguments)
 
 

@@ -55,7 +55,11 @@ Address = Annotated[str, AfterValidator(_address)]
 class _Settings(BaseModel):
     # Inputs are kept out of validation messages: one of them may be a key.
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
+        defer_build=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        hide_input_in_errors=True,
     )
 
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cached_property, partial
 from importlib import import_module
 from inspect import isabstract, isclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .. import connectors
 from ..connectors.contract import ConnectorDefinition
@@ -22,6 +22,7 @@ from ..evaluators.definition import EvaluatorDefinition, adapt_class, is_class_s
 BUILT_IN = "built-in"
 
 Definition = EvaluatorDefinition | ConnectorDefinition
+D = TypeVar("D", EvaluatorDefinition, ConnectorDefinition)
 
 
 class PluginError(Exception):
@@ -49,12 +50,33 @@ class LoadedPlugin:
         return asdict(self)
 
 
+class _Registered(Generic[D]):
+    """A type with who brought it; the module of a built-in one is imported when it is first asked for."""
+
+    def __init__(self, load: Callable[[], D], source: str, *, auto: bool = False) -> None:
+        self._load = load
+        self.source = source
+        self.auto = auto
+        self.is_loaded = False
+
+    @cached_property
+    def definition(self) -> D:
+        self.is_loaded = True
+        return self._load()
+
+    @classmethod
+    def of(cls, definition: D, source: str, *, auto: bool = False) -> _Registered[D]:
+        registered = cls(lambda: definition, source, auto=auto)
+        registered.is_loaded = True
+        return registered
+
+
 class PluginRegistry:
     """Evaluator and connector types by name. A type is registered once and never replaced."""
 
     def __init__(self) -> None:
-        self._evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
-        self._connectors: dict[str, tuple[ConnectorDefinition, str]] = {}
+        self._evaluators: dict[str, _Registered[EvaluatorDefinition]] = {}
+        self._connectors: dict[str, _Registered[ConnectorDefinition]] = {}
         self.plugins: list[LoadedPlugin] = []
 
     def register(self, x: object, source: str | None = None) -> None:
@@ -77,53 +99,66 @@ class PluginRegistry:
         return registry
 
     def _add(self, definitions: Iterable[Definition], source: str | None) -> tuple[list[str], list[str]]:
-        evaluators: dict[str, tuple[EvaluatorDefinition, str]] = {}
-        connectors: dict[str, tuple[ConnectorDefinition, str]] = {}
+        evaluators: dict[str, _Registered[EvaluatorDefinition]] = {}
+        connectors: dict[str, _Registered[ConnectorDefinition]] = {}
         for definition in definitions:
             owner = source or definition.module or "code"
             if isinstance(definition, EvaluatorDefinition):
                 _refuse_twice("Evaluator", definition.type, owner, self._evaluators, evaluators)
-                evaluators[definition.type] = (definition, owner)
+                evaluators[definition.type] = _Registered[EvaluatorDefinition].of(
+                    definition, owner, auto=definition.auto
+                )
             else:
                 _refuse_twice("Connector", definition.type, owner, self._connectors, connectors)
-                connectors[definition.type] = (definition, owner)
+                connectors[definition.type] = _Registered[ConnectorDefinition].of(definition, owner)
         self._evaluators |= evaluators
         self._connectors |= connectors
         return list(evaluators), list(connectors)
 
     def get_evaluator(self, type: str) -> EvaluatorDefinition | None:
         entry = self._evaluators.get(type)
-        return entry[0] if entry else None
+        return entry.definition if entry else None
 
     def get_connector(self, type: str) -> ConnectorDefinition | None:
         entry = self._connectors.get(type)
-        return entry[0] if entry else None
+        return entry.definition if entry else None
 
     def auto_evaluators(self) -> list[EvaluatorDefinition]:
         """The evaluators that run on every scenario without being listed."""
-        return [definition for definition, _ in self._evaluators.values() if definition.auto]
+        return [entry.definition for entry in self._evaluators.values() if entry.auto]
 
-    def connectors(self) -> list[ConnectorDefinition]:
-        return [definition for definition, _ in self._connectors.values()]
+    def loaded_connectors(self) -> list[ConnectorDefinition]:
+        """All but the built-in ones that nobody has asked for."""
+        return [entry.definition for entry in self._connectors.values() if entry.is_loaded]
 
     def list_evaluator_types(self) -> list[dict[str, Any]]:
-        return [_described(definition, source) for definition, source in self._evaluators.values()]
+        return [_described(entry) for entry in self._evaluators.values()]
 
     def list_connector_types(self) -> list[dict[str, Any]]:
-        return [_described(definition, source) for definition, source in self._connectors.values()]
+        return [_described(entry) for entry in self._connectors.values()]
+
+    def add_built_in(self) -> None:
+        """Register the built-in types, none of which is imported yet."""
+        for type_name, module in connectors.BUILTIN_TYPES.items():
+            load = partial(_built_in, ConnectorDefinition, f"{connectors.__name__}.{module}", type_name)
+            self._connectors[type_name] = _Registered(load, BUILT_IN)
+        for type_name, module in builtin.BUILTIN_TYPES.items():
+            load = partial(_built_in, EvaluatorDefinition, f"{builtin.__name__}.{module}", type_name)
+            auto = type_name in builtin.AUTOMATIC
+            self._evaluators[type_name] = _Registered(load, BUILT_IN, auto=auto)
 
 
-def _described(definition: Definition, source: str) -> dict[str, Any]:
-    return definition.to_json() | {"builtin": source == BUILT_IN, "source": source}
+def _described(entry: _Registered[Any]) -> dict[str, Any]:
+    return entry.definition.to_json() | {"builtin": entry.source == BUILT_IN, "source": entry.source}
 
 
 def _refuse_twice(
-    what: str, name: str, owner: str, known: Mapping[str, tuple[Any, str]], new: Mapping[str, Any]
+    what: str, name: str, owner: str, known: Mapping[str, _Registered[Any]], new: Mapping[str, Any]
 ) -> None:
     if name in new:
         raise PluginError(f'Plugin "{owner}" defines {what.lower()} type "{name}" twice.')
     if name in known:
-        first = known[name][1]
+        first = known[name].source
         holder = first if first == BUILT_IN else f'plugin "{first}"'
         raise PluginError(
             f'{what} type "{name}" is already registered ({holder}). Plugin "{owner}" cannot override it.'
@@ -168,16 +203,13 @@ def made_in(module: ModuleType) -> list[Definition]:
     return list(definitions.values())
 
 
-@cache
-def _built_in() -> list[Definition]:
-    packages = (connectors, builtin)
-    names = [f"{package.__name__}.{name}" for package in packages for name in package.BUILTIN_MODULES]
-    return [definition for name in names for definition in made_in(import_module(name))]
+def _built_in(kind: type[D], module: str, type_name: str) -> D:
+    definitions = made_in(import_module(module))
+    return next(one for one in definitions if isinstance(one, kind) and one.type == type_name)
 
 
 def create_registry() -> PluginRegistry:
     """A registry with the built-in types."""
     registry = PluginRegistry()
-    for definition in _built_in():
-        registry.register(definition, BUILT_IN)
+    registry.add_built_in()
     return registry

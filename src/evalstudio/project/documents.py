@@ -10,11 +10,10 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_snake
 
-from ..base.located import PLAIN, Located
+from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..conversation.definitions import Persona, Scenario
 from .entities import (
@@ -262,33 +261,6 @@ def spelled_as_defined(document: Document, spelling: Mapping[tuple[DefinitionKin
 Format = Literal["yaml", "json"]
 _LONGEST_NAME = 60
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")
-_AWKWARD = re.compile("[\r\x85\u2028\u2029\ufeff]|[ \t]\n|\\A[ \n]")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes whatever this or any other reader of YAML would take for something else than text."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
-
-def _text(dumper: Any, value: str) -> yaml.Node:
-    style = '"' if _AWKWARD.search(value) else "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
-
-
-# PyYAML says nothing of the types of its own registries.
-_registry: Any = _Dumper
-_registry.add_representer(str, _text)
-for _kind, _pattern in PLAIN.items():
-    _registry.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", _pattern, None)
-
-
-def to_yaml(data: Any) -> str:
-    return yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
 
 
 def to_json(data: Any) -> str:
@@ -298,7 +270,11 @@ def to_json(data: Any) -> str:
 
 
 def to_text(data: Any, form: Format) -> str:
-    return to_json(data) if form == "json" else to_yaml(data)
+    if form == "json":
+        return to_json(data)
+    from .yaml_text import to_yaml
+
+    return to_yaml(data)
 
 
 def in_one(documents: Iterable[Document]) -> dict[str, Any]:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from ..base.files import read_file
 from ..base.problems import InvalidInput, problems_of
@@ -31,7 +31,7 @@ _KINDS: tuple[RequirementKind, ...] = (
     "criterion",
 )
 _COVERAGE: tuple[RequirementKind] = ("minCoverage",)
-_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*", re.ASCII)
 
 
 def _is_amount(value: int | str) -> int | str:
@@ -47,7 +47,29 @@ def as_share(amount: str) -> float:
     return float(amount.strip(" %")) / 100
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
+def _is_number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError(f"{value!r} is no number; write one without quotes, such as 0.9 for 90%")
+    return value
+
+
+def _asks_something(share: float) -> float:
+    if share == 0:
+        raise ValueError("0 is always reached, so it requires nothing; give a larger share")
+    return share
+
+
+def _is_name(name: str) -> str:
+    if not name.strip():
+        raise ValueError("must not be blank")
+    return name
+
+
+_AS_WRITTEN = BeforeValidator(_is_number)
+Number = Annotated[float, _AS_WRITTEN]
+Share = Annotated[float, Field(ge=0, le=1), _AS_WRITTEN]
+LeastShare = Annotated[float, Field(ge=0, le=1), AfterValidator(_asks_something), _AS_WRITTEN]
+Name = Annotated[str, Field(min_length=1), AfterValidator(_is_name)]
 Amount = Annotated[
     Annotated[int, Field(ge=0, strict=True)] | str,
     Field(union_mode="left_to_right"),
@@ -58,40 +80,43 @@ Amount = Annotated[
 class Requirement(Definition):
     """One thing that an execution must reach. Exactly one of the kinds is given; the rest says more of it."""
 
-    pass_rate: Share | None = Field(default=None, description="The least share of scored runs that pass")
-    pass_hat_k: Share | None = Field(
+    pass_rate: LeastShare | None = Field(default=None, description="The least share of scored runs that pass")
+    pass_hat_k: LeastShare | None = Field(
         default=None, description="The least share of subjects that pass k times in a row (pass^k)"
     )
-    no_regression: str | None = Field(
-        default=None, min_length=1, description="The baseline or execution that it must not be worse than"
+    no_regression: Name | None = Field(
+        default=None, description="The baseline or execution that it must not be worse than"
     )
     max_errors: Amount | None = Field(default=None, description='The most errored runs: 3, or "2%" of them')
     max_flaky: Amount | None = Field(
         default=None, description='The most flaky subjects: 3, or "2%" of those that ran more than once'
     )
-    min_coverage: Share | None = Field(
+    min_coverage: LeastShare | None = Field(
         default=None, description="The least share of runs that passed or failed; of a criterion: were scored"
     )
-    metric: str | None = Field(
+    metric: Name | None = Field(
         default=None,
-        min_length=1,
         description="A metric by name, or latencyMs, totalTokens, turns; its mean unless percentile is given",
     )
-    criterion: str | None = Field(default=None, min_length=1, description="The criterion whose mean is held")
-    k: int | None = Field(default=None, ge=1, le=1000, description="How many runs in a row, for passHatK")
-    percentile: float | None = Field(default=None, gt=0, lt=100, description="95 is the 95th, for metric")
-    min: float | None = Field(default=None, description="The least value, for metric and criterion")
-    max: float | None = Field(default=None, description="The greatest value, for metric and criterion")
+    criterion: Name | None = Field(default=None, description="The criterion whose mean is held")
+    k: Annotated[int, Field(ge=1, le=1000), _AS_WRITTEN] | None = Field(
+        default=None, description="How many runs in a row, for passHatK"
+    )
+    percentile: Annotated[float, Field(gt=0, lt=100), _AS_WRITTEN] | None = Field(
+        default=None, description="95 is the 95th, for metric"
+    )
+    min: Number | None = Field(default=None, description="The least value, for metric and criterion")
+    max: Number | None = Field(default=None, description="The greatest value, for metric and criterion")
     min_effect: Share | None = Field(
         default=None, description="The smallest drop that counts, for noRegression; any, if not given"
     )
-    alpha: float | None = Field(
-        default=None, gt=0, lt=0.5, description="How often noRegression may be wrong by chance; usually 0.05"
+    alpha: Annotated[float, Field(gt=0, lt=0.5), _AS_WRITTEN] | None = Field(
+        default=None, description="How often noRegression may be wrong by chance; usually 0.05"
     )
-    scenario: str | None = Field(default=None, min_length=1, description="Only this scenario")
-    tag: str | None = Field(default=None, min_length=1, description="Only scenarios with this tag")
-    confidence: float | None = Field(
-        default=None, gt=0.5, lt=1, description="Hold the interval's bound at this confidence, not the point"
+    scenario: Name | None = Field(default=None, description="Only this scenario")
+    tag: Name | None = Field(default=None, description="Only scenarios with this tag")
+    confidence: Annotated[float, Field(gt=0.5, lt=1), _AS_WRITTEN] | None = Field(
+        default=None, description="Hold the interval's bound at this confidence, not the point"
     )
 
     @property
@@ -155,6 +180,21 @@ def _check_bounds(requirement: Requirement, kind: RequirementKind) -> None:
             raise ValueError(f"{kind} needs min or max: what is required of it")
         if low is not None and high is not None and low > high:
             raise ValueError(f"min {low:g} is more than max {high:g}")
+    if kind == "criterion":
+        _check_on_scale(requirement)
+
+
+def _check_on_scale(requirement: Requirement) -> None:
+    """Scores of criteria are compared from 0 to 1, whatever their scale."""
+    for name, bound in (("min", requirement.min), ("max", requirement.max)):
+        if bound is not None and not 0 <= bound <= 1:
+            raise ValueError(f"{name} {bound:g} is outside 0–1, where the means of all criteria lie")
+    if requirement.min == 0 and requirement.max in (None, 1):
+        raise ValueError(
+            "min 0 is always reached, so it requires nothing; give a larger one, or a max below 1"
+        )
+    if requirement.max == 1 and requirement.min is None:
+        raise ValueError("max 1 is always kept, so it requires nothing; give a smaller one, or a min")
 
 
 def _bounded(one: Requirement) -> str:
@@ -199,6 +239,17 @@ class Budget(Definition):
     @property
     def unlimited(self) -> bool:
         return self.max_cost is None and self.max_tokens is None and self.max_time is None
+
+
+def stored_requirement(fields: Mapping[str, Any]) -> Requirement:
+    """A requirement as an execution kept it: one that is refused by now is shown as it was."""
+    try:
+        return Requirement.model_validate(fields)
+    except ValidationError:
+        names = {alias: name for name, alias in _FIELDS.items()}
+        return Requirement.model_construct(
+            None, **{names[key]: fields[key] for key in fields if key in names}
+        )
 
 
 def read_budget(max_cost: float | None, max_tokens: int | None, max_time: float | None) -> Budget | None:

@@ -44,7 +44,7 @@ QUESTION_PARTS = ("scenario", "case", "persona", "evaluators")
 NO_PARTS = Parts()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ComparedRow:
     """One run of an execution, or one record of a results file."""
 
@@ -112,9 +112,10 @@ class MeasureColumn:
     candidate_count: array[int] = field(default_factory=lambda: array("I"))
 
     def add(self, side: SideName, number: int, value: float) -> None:
-        is_base = side == "base"
-        sums = self.base if is_base else self.candidate
-        counts = self.base_count if is_base else self.candidate_count
+        if side == "base":
+            sums, counts = self.base, self.base_count
+        else:
+            sums, counts = self.candidate, self.candidate_count
         if number >= len(sums):
             room = number + 1 - len(sums)
             sums.frombytes(bytes(room * sums.itemsize))

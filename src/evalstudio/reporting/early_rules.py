@@ -306,8 +306,6 @@ def _metric_rule(requirement: Requirement, name: str, alpha: float) -> Rule:
 
 def _criterion_rule(requirement: Requirement, name: str, alpha: float) -> Rule:
     least, most, each = requirement.min, requirement.max, _each(requirement, alpha)
-    if not all(0 <= bound <= 1 for bound in (least, most) if bound is not None):
-        return UnknownRule("scores lie between 0 and 1, and the limit does not")
 
     def read(run: Observation) -> float | None:
         score = run.criteria.get(name)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ..base.text import counted, percent, were
 from ..project.entities import Counts
-from ..project.requirements import Requirement, as_share
+from ..project.requirements import Requirement, RequirementKind, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
 from .paired import ALPHA, Comparison
 from .repetitions import mean_pass_hat_k
@@ -126,7 +126,26 @@ def judge(requirements: Sequence[Requirement], evidence: Evidence) -> list[Requi
         of = f"{whole.errored:,} of {whole.runs:,} {evidence.noun} errored"
         advice = "they neither passed nor failed; say how many there may be by maxErrors or minCoverage"
         results.append(_result(Requirement(max_errors=0), "undecided", f"{of}: {advice}"))
+    if requirements and not _is_evidence(whole, requirements):
+        return [_without_evidence(one, whole, evidence.noun) for one in results]
     return results
+
+
+_COUNTING: tuple[RequirementKind, ...] = ("maxErrors", "maxFlaky", "minCoverage")
+
+
+def _is_evidence(whole: RunCounts, requirements: Sequence[Requirement]) -> bool:
+    """Whether anything was held against the agent: how many errors there were says nothing about it."""
+    if not whole.scored + whole.unasserted:
+        return False
+    return whole.scored > 0 or any(one.kind not in _COUNTING or one.criterion for one in requirements)
+
+
+def _without_evidence(result: RequirementResult, whole: RunCounts, noun: str) -> RequirementResult:
+    if result.standing != "met":
+        return result
+    of = f"{result.evidence}; none of {whole.runs:,} {noun} passed or failed, so nothing is shown"
+    return result.model_copy(update={"standing": "undecided", "evidence": of})
 
 
 def overall(results: Sequence[RequirementResult]) -> Standing:

@@ -267,7 +267,7 @@ def _place(record: tuple[int, str] | None) -> str:
 
 
 def _scored(job: ScoringJob, resources: JobResources, chunks: Iterator[Chunk]) -> Generator[ScoredChunk]:
-    workers = paying_workers(job, resources.runner)
+    workers = workers_of(job, resources.runner)
     if workers > 1:
         return score_in_workers(job, workers, chunks, _score)
     if resources.runner.inline:
@@ -316,8 +316,8 @@ _LARGE = 32_000_000
 _MOST = 8
 
 
-def paying_workers(job: ScoringJob, runner: EvaluationRunner) -> int:
-    """How many processes score, where nobody says: one, unless a large file keeps evaluators busy.
+def workers_of(job: ScoringJob, runner: EvaluationRunner) -> int:
+    """How many processes score: as was said, else one, unless a large file keeps evaluators busy.
 
     Who waits for models is not faster for having more processors.
     """

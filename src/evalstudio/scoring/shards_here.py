@@ -8,15 +8,7 @@ from contextlib import closing
 from functools import cache
 
 from .dataset_files import DatasetFile
-from .job import (
-    JobResources,
-    Progress,
-    dataset_of,
-    paying_workers,
-    score_in_workers,
-    set_up,
-    worker_resources,
-)
+from .job import JobResources, Progress, dataset_of, score_in_workers, set_up, worker_resources, workers_of
 from .plan import ScoringJob, ScoringPlan
 from .shard_folders import ShardFolder
 from .shard_results import ShardedResults
@@ -33,7 +25,7 @@ class ShardsHere:
 
     def __init__(self, job: ScoringJob, resources: JobResources) -> None:
         self._job, self._resources, self._dataset = job, resources, dataset_of(job)
-        self.count = paying_workers(job, resources.runner)
+        self.count = workers_of(job, resources.runner)
 
     def can_read(self, dataset: DatasetFile) -> bool:
         return True

@@ -15,6 +15,7 @@ from ..execution.definitions import DefinitionService
 from ..execution.home import JudgedExecutions
 from ..execution.scorings import Scorings
 from ..storage.contract import IdempotencyKey
+from ..storage.errors import NotFound
 from .background import BackgroundWork
 from .errors import ApiError
 from .policy import ServerPolicy
@@ -169,6 +170,11 @@ async def _once(
         return None
     content = f"{request.method} {request.url.path}\n".encode() + await request.body()
     return IdempotencyKey(idempotency_key, hashlib.sha256(content).hexdigest())
+
+
+def deleted_since(error: NotFound) -> ApiError:
+    """A repeated request whose key stands for what is no longer there."""
+    return ApiError(409, f"What this idempotency key made was deleted since: {error} Choose a new key.")
 
 
 OnceDep = Annotated[IdempotencyKey | None, Depends(_once)]

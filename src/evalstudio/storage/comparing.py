@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import case, delete, func, null, select
+from sqlalchemy import bindparam, case, delete, func, null, select
 
 from ..evaluators.results import Outcome
 from ..project.entities import Baseline, Subject, name_key
@@ -14,17 +16,18 @@ from .columns import short_key
 from .contract import Page, Snapshot
 from .errors import NotFound
 from .lists import SUBJECT_KEY, get_execution, one_row
-from .pages import paged
+from .pages import PageQuery
 from .rows import AnyRow, SnapshotCache, moment_of
 from .schema import baselines, executions, outputs, runs
 from .transaction import Transaction, now_ms
 
 COST_ROLES = ("agent", "simulator", "judge")
+_NUMBERS = ("modelUsage", "overallScore", "metrics")
+_OF_FINDING = ("kind", "name", "success", "skipped", "error", "criterionName", "value")
 _HASHES = ("scenario_snapshot", "persona_snapshot", "connector_snapshot", "case_hash")
 
 
-@dataclass(frozen=True, slots=True)
-class ContentHashes:
+class ContentHashes(NamedTuple):
     """What a run was made of."""
 
     scenario: str
@@ -33,7 +36,7 @@ class ContentHashes:
     case: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StoredResult:
     """A run as a comparison reads it: no messages, its output as it was stored."""
 
@@ -45,7 +48,7 @@ class StoredResult:
     costs: tuple[float | None, ...]
     hashes: ContentHashes
     answer: str | None
-    output: Mapping[str, Any]
+    output: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,31 +89,51 @@ def results_of(
     connector: str | None = None,
     cursor: str | None = None,
     limit: int = 500,
+    numbers_only: bool = False,
 ) -> Page[StoredResult]:
-    """The runs of an execution, or those on one of its connectors, in pages of bounded size."""
-    query = select(*_RESULT_COLUMNS).where(runs.c.execution_id == execution_id)
-    if connector is not None:
-        query = query.where(runs.c.connector_id == connector)
-    return paged(unit, query, runs.c.id, _result_of, cursor, limit)
+    """The runs of an execution, or those on one of its connectors, in pages of bounded size.
+
+    With ``numbers_only`` their outputs without texts, which takes a fraction of the memory.
+    """
+    values = {"execution": execution_id, "connector": connector}
+    query = _results_query(connector is not None, cursor is not None)
+    items, following = query.read(unit, values, cursor, limit, _numbers_of if numbers_only else _result_of)
+    return Page(list(items), following)
+
+
+@lru_cache
+def _results_query(of_connector: bool, after: bool) -> PageQuery:
+    query = select(*_RESULT_COLUMNS).where(runs.c.execution_id == bindparam("execution"))
+    if of_connector:
+        query = query.where(runs.c.connector_id == bindparam("connector"))
+    return PageQuery(query, runs.c.id, after=after)
 
 
 def _result_of(row: AnyRow) -> StoredResult:
     unhashed = row.unhashed_case
     return StoredResult(
-        id=row.id,
-        names=_names(row),
-        outcome=row.outcome,
-        latency_ms=row.latency_ms,
-        total_tokens=row.total_tokens,
-        costs=tuple(getattr(row, f"{role}_cost") for role in COST_ROLES),
-        hashes=_hashes(row, Snapshot.of(unhashed).hash if unhashed else row.case_hash),
-        answer=row.answer_hash,
-        output=row.output or {},
+        row.id,
+        _names(row),
+        row.outcome,
+        row.latency_ms,
+        row.total_tokens,
+        _costs(row),
+        _hashes(row, Snapshot.of(unhashed).hash if unhashed else row.case_hash),
+        row.answer_hash,
+        row.output or {},
     )
 
 
-def _names(row: AnyRow) -> tuple[str | None, ...]:
-    return tuple(getattr(row, name) for name in Subject.model_fields)
+def _numbers_of(row: AnyRow) -> StoredResult:
+    result = _result_of(row)
+    findings = result.output.get("evaluatorResults") or ()
+    result.output = {name: result.output[name] for name in _NUMBERS if name in result.output}
+    result.output["evaluatorResults"] = [{name: one.get(name) for name in _OF_FINDING} for one in findings]
+    return result
+
+
+_names: Callable[[AnyRow], tuple[str | None, ...]] = attrgetter(*Subject.model_fields)
+_costs: Callable[[AnyRow], tuple[float | None, ...]] = attrgetter(*(f"{role}_cost" for role in COST_ROLES))
 
 
 def _hashes(row: AnyRow, case_hash: str | None) -> ContentHashes:

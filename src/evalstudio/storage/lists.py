@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 import orjson
-from pydantic import TypeAdapter
-from sqlalchemy import BindParameter, ColumnElement, Select, Table, bindparam, literal, select
+from pydantic import ConfigDict, TypeAdapter
+from sqlalchemy import BindParameter, ColumnElement, Integer, Select, Table, bindparam, literal, select
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
@@ -48,7 +48,7 @@ from .transaction import Transaction
 
 _OUTPUT = TypeAdapter(RunOutput)
 _NUMBERS = ("metrics", "criterionScores")
-_FINDINGS = TypeAdapter(list[Finding])
+_FINDINGS = TypeAdapter(list[Finding], config=ConfigDict(defer_build=True))
 # What tells subjects apart in the table of runs; names may change.
 SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "connector_id")
 # Filters whose values become parameters, so that the same statement serves all of their values.
@@ -259,12 +259,21 @@ def runs_with_outputs(
 
     Without ``findings`` of that only the numbers, which is several times faster.
     """
-    attempt = (outputs.c.run_id == runs.c.id) & (outputs.c.attempt == runs.c.attempt)
-    query = select(*RUN_COLUMNS, outputs.c.output).select_from(runs.outerjoin(outputs, attempt))
-    query = query.where(runs.c.execution_id == execution_id, runs.c.id > after).order_by(runs.c.id)
-    rows = unit.connection.execute(query.limit(limit)).all()
-    read = _read_output if findings else _read_numbers
-    return [(summary_of(row), read(row.output)) for row in rows]
+    output_of = _read_output if findings else _read_numbers
+    values = {"execution": execution_id, "after": after, "most": limit}
+    return list(_WITH_OUTPUTS.all(unit, values, lambda row: (summary_of(row), output_of(row.output))))
+
+
+_WITH_OUTPUTS = RowsQuery(
+    select(*RUN_COLUMNS, outputs.c.output)
+    .select_from(
+        runs.outerjoin(outputs, (outputs.c.run_id == runs.c.id) & (outputs.c.attempt == runs.c.attempt))
+    )
+    .where(runs.c.execution_id == bindparam("execution"), runs.c.id > bindparam("after"))
+    .order_by(runs.c.id)
+    .limit(bindparam("most", type_=Integer)),
+    bounded=True,
+)
 
 
 def _read_numbers(output: dict[str, Any] | None) -> RunOutput | None:

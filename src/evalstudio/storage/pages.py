@@ -8,7 +8,7 @@ costs many times what the rows do.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -16,15 +16,19 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Float,
+    FromClause,
     Integer,
     Select,
+    Text,
     bindparam,
     case,
     func,
     literal,
     literal_column,
     select,
+    type_coerce,
 )
+from sqlalchemy.types import TypeEngine
 
 from .columns import Json, Plain, read_document
 from .contract import Page, cursor_after, read_cursor
@@ -34,40 +38,76 @@ from .transaction import Transaction
 LARGEST_PAGE = 1000
 LARGEST_PAGE_BYTES = 16_000_000
 T = TypeVar("T")
+Converters = Sequence[tuple[int, Callable[[Any], Any]]]
 # SQLite writes numbers into JSON with 15 digits; with these they come back as they were.
 _ALL_DIGITS: ColumnElement[Any] = literal_column("'%!.20e'")
 _NONE: Mapping[str, Any] = {}
 
 
+def _as_it_is(row: AnyRow) -> AnyRow:
+    return row
+
+
 class RowsQuery:
     """A query whose rows are read together; made once, run with the values of its parameters.
 
-    The order of the query is kept: SQLite does not drop that of what it joins to one text.
+    The order of the query is kept: SQLite does not drop that of what it joins to one text. Where ``bounded``,
+    rows that would make a very long one come one by one.
     """
 
-    def __init__(self, query: Select[Any]) -> None:
+    def __init__(self, query: Select[Any], *, bounded: bool = False) -> None:
         self._query = query
         columns = query.subquery()
+        sizes = query.with_only_columns(_size_of(query), maintain_column_froms=True).subquery()
+        self._bytes = select(func.sum(sizes.c.size)) if bounded else None
         self._row = namedtuple("Row", columns.c.keys())._make  # pyright: ignore[reportUntypedNamedTuple] - made of what is selected
-        self._converters = [
-            (place, convert)
-            for place, column in enumerate(columns.c)
-            if (convert := _converter(column)) is not None
-        ]
-        document = func.json_array(*(_in_json(column) for column in columns.c))
-        self._as_text = select(func.group_concat(document)).select_from(columns)
+        self._converters = _converters(columns.c, Boolean, Float)
+        places: ColumnElement[Any] = literal_column(f"'[{','.join(['%s'] * len(columns.c))}]'")
+        self._as_text = _joined(func.printf(places, *map(_as_written, columns.c)), columns)
+        # With a damaged document all of that cannot be read; then each one is read by itself.
+        self._one_by_one = _joined(func.json_array(*map(_in_json, columns.c)), columns)
+        self._each_converter = _converters(columns.c, Boolean, Float, Json)
 
-    def all(self, unit: Transaction, values: Mapping[str, Any] = _NONE) -> Sequence[AnyRow]:
-        if unit.is_postgres:
-            return unit.connection.execute(self._query, values).all()
+    def all(
+        self, unit: Transaction, values: Mapping[str, Any] = _NONE, read: Callable[[AnyRow], Any] = _as_it_is
+    ) -> Sequence[Any]:
+        """The rows, or what ``read`` makes of each; the rest of a row is gone before the next is read."""
+        if unit.is_postgres or (self._bytes is not None and self._size(unit, values) > LARGEST_PAGE_BYTES):
+            return [read(row) for row in unit.connection.execute(self._query, values)]
         rows = unit.connection.execute(self._as_text, values).scalar()
-        return [self._row(self._converted(row)) for row in orjson.loads(f"[{rows}]")] if rows else ()
+        try:
+            return self._read(rows, self._converters, read)
+        except (orjson.JSONDecodeError, TypeError):
+            rows = unit.connection.execute(self._one_by_one, values).scalar()
+            return self._read(rows, self._each_converter, read)
 
-    def _converted(self, row: list[Any]) -> list[Any]:
-        for place, convert in self._converters:
-            if row[place] is not None:
-                row[place] = convert(row[place])
-        return row
+    def _size(self, unit: Transaction, values: Mapping[str, Any]) -> int:
+        assert self._bytes is not None
+        return unit.connection.execute(self._bytes, values).scalar() or 0
+
+    def _read(self, rows: str | None, converters: Converters, read: Callable[[AnyRow], Any]) -> Sequence[Any]:
+        if not rows:
+            return ()
+        return [read(self._row(_converted(orjson.loads(row), converters))) for row in rows.split("\n")]
+
+
+def _joined(document: ColumnElement[Any], columns: FromClause) -> Select[Any]:
+    """One document a line: none has a line break of its own."""
+    return select(func.group_concat(document, literal_column("char(10)"))).select_from(columns)
+
+
+def _converted(row: list[Any], converters: Converters) -> list[Any]:
+    for place, convert in converters:
+        if row[place] is not None:
+            row[place] = convert(row[place])
+    return row
+
+
+def _as_written(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A value as JSON text; a document is that already."""
+    if isinstance(column.type, Json):
+        return func.coalesce(type_coerce(column, Text), literal_column("'null'"))
+    return func.json_quote(_in_json(column))
 
 
 def _in_json(column: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -76,14 +116,17 @@ def _in_json(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return column
 
 
-def _converter(column: ColumnElement[Any]) -> Callable[[Any], Any] | None:
-    """What makes of a value in JSON the one that was stored."""
-    kind = column.type
-    if isinstance(kind, Json):
-        return read_document
-    if isinstance(kind, Float):
-        return float
-    return bool if isinstance(kind, Boolean) else None
+def _converters(columns: Iterable[ColumnElement[Any]], *kinds: type[TypeEngine[Any]]) -> Converters:
+    """What makes of values in JSON the ones that were stored, by their places."""
+    return [
+        (place, _READ[kind])
+        for place, column in enumerate(columns)
+        for kind in kinds
+        if isinstance(column.type, kind)
+    ]
+
+
+_READ: dict[type[TypeEngine[Any]], Callable[[Any], Any]] = {Boolean: bool, Float: float, Json: read_document}
 
 
 class PageQuery:
@@ -99,9 +142,14 @@ class PageQuery:
         self._rows = RowsQuery(part)
 
     def read(
-        self, unit: Transaction, values: Mapping[str, Any], cursor: str | None, limit: int
-    ) -> tuple[Sequence[AnyRow], str | None]:
-        """The rows of a page, and the cursor of the next one."""
+        self,
+        unit: Transaction,
+        values: Mapping[str, Any],
+        cursor: str | None,
+        limit: int,
+        read: Callable[[AnyRow], Any] = _as_it_is,
+    ) -> tuple[Sequence[Any], str | None]:
+        """The rows of a page, or what is made of them with their ids, and the cursor of the next one."""
         if not 1 <= limit <= LARGEST_PAGE:
             raise ValueError(f"limit must be between 1 and {LARGEST_PAGE}, not {limit}")
         values = {**values, "most": limit + 1}
@@ -111,9 +159,9 @@ class PageQuery:
         if size is None:
             return (), None
         if size > LARGEST_PAGE_BYTES and (most := self._fitting(unit, values)) is not None:
-            rows = self._rows.all(unit, {**values, "most": most})
+            rows = self._rows.all(unit, {**values, "most": most}, read)
             return rows, cursor_after(rows[-1].id)
-        rows = self._rows.all(unit, values)
+        rows = self._rows.all(unit, values, read)
         return rows[:limit], cursor_after(rows[limit - 1].id) if len(rows) > limit else None
 
     def _fitting(self, unit: Transaction, values: Mapping[str, Any]) -> int | None:

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from ..base.constructed import constructed
 from ..evaluators.results import Verdict
 from ..project.entities import Counts, Execution, RunSummary, iso
-from ..project.requirements import Budget, Requirement
+from ..project.requirements import Budget, stored_requirement
 from .contract import Snapshot
 from .schema import COUNTED, executions, runs, snapshots
 from .transaction import Transaction, now_ms
@@ -62,7 +62,7 @@ def _times(row: AnyRow) -> dict[str, Any]:
 
 def execution_of(row: AnyRow) -> Execution:
     same = {name: getattr(row, name) for name in _SAME_IN_EXECUTIONS}
-    same["requirements"] = [Requirement.model_validate(one) for one in row.requirements or ()]
+    same["requirements"] = [stored_requirement(one) for one in row.requirements or ()]
     same["budget"] = Budget.model_validate(row.budget) if row.budget else None
     counts = Counts.model_construct(**{name: getattr(row, name) for name in COUNTED})
     return Execution.model_construct(**same, **_times(row), counts=counts)

@@ -44,7 +44,7 @@ from .contract import ClaimedRun, IdempotencyKey, Lease, Pruned
 from .errors import InUse, NotFound
 from .events import ListenTask, WakeSignals
 from .rows import SnapshotCache
-from .transaction import Transaction, known_target, mark_partial, now_ms
+from .transaction import Transaction, known_target, mark_partial, now_ms, remember_once
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -358,6 +358,7 @@ class SqlStore:
     evaluations = _reading(recorded.list_evaluations)
     feedback = _reading(recorded.list_feedback)
     made_by = _reading(known_target)
+    remember_once = _writing(remember_once)
 
     async def save_result(self, result: HasJson | Mapping[str, Any]) -> None:
         await self.save_evaluation(result)

@@ -255,6 +255,14 @@ def remember(unit: Transaction, once: IdempotencyKey | None, target: str) -> Non
         )
 
 
+def remember_once(unit: Transaction, once: IdempotencyKey | None, target: str) -> str:
+    """Remember what a request made outside of the database; says what it stands for, if it came before."""
+    if (known := known_target(unit, once)) is not None:
+        return known
+    remember(unit, once, target)
+    return target
+
+
 def _hashed(key: str) -> str:
     return hashlib.sha256(clean_text(key).encode()).hexdigest()
 

@@ -1,7 +1,7 @@
 // What the pages of scoring read and change: datasets and plans of the project, scorings under way, results.
 import { queryOptions } from '@tanstack/react-query';
 import { client, dataOf, type Schemas } from './client';
-import type { Query } from './queries';
+import { idempotencyKey, type Query } from './queries';
 
 export const resultsFilesQuery = queryOptions({
   queryKey: ['scoring', 'files'],
@@ -35,7 +35,7 @@ export const scoringQuery = (id: string) =>
     queryFn: () => dataOf(client.GET('/api/scoring/jobs/{id}', { params: { path: { id } } })),
   });
 export const startScoring = (body: Schemas['StartScoring']) =>
-  dataOf(client.POST('/api/scoring/jobs', { body }));
+  dataOf(client.POST('/api/scoring/jobs', { body, params: { header: idempotencyKey() } }));
 export const cancelScoring = (id: string) =>
   dataOf(client.POST('/api/scoring/jobs/{id}/cancel', { params: { path: { id } } }));
 export const deleteScoring = (id: string) =>

@@ -1,7 +1,7 @@
 // Around every editor: its title, what went wrong, saving, deleting, and the questions before something is lost.
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Stack } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { IconAlertTriangle, IconDeviceFloppy, IconTrash } from '@tabler/icons-react';
+import { IconDeviceFloppy, IconTrash } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { invalidate } from '../api/queries';
@@ -10,8 +10,8 @@ import { PageLink } from '../parts/links';
 import { notify } from '../parts/notifications';
 import { PageTitle } from '../parts/PageTitle';
 import { UnsavedGuard } from '../parts/UnsavedGuard';
+import { ActionBar } from './ActionBar';
 import { ConflictDialog } from './ConflictDialog';
-import classes from './Editing.module.css';
 import type { Editor } from './useEditor';
 
 type EditorFrameProps<B> = {
@@ -83,32 +83,18 @@ export function EditorFrame<B>(props: EditorFrameProps<B>) {
 
 function SaveBar<B>({ editor, isNew }: { editor: Editor<B>; isNew: boolean }) {
   return (
-    <div className={classes.bar}>
-      {editor.failure && (
-        <Alert
-          color="red"
-          role="alert"
-          icon={<IconAlertTriangle aria-hidden />}
-          title="Not saved"
-          mb="xs"
-          maw={960}
-        >
-          {editor.failure}
-        </Alert>
-      )}
-      <Group gap="md">
-        <Button
-          leftSection={<IconDeviceFloppy size={16} />}
-          loading={editor.saving}
-          disabled={!editor.dirty && !isNew}
-          onClick={() => void editor.save()}
-        >
-          {isNew ? 'Create' : 'Save'}
-        </Button>
-        <Text size="sm" c="dimmed" role="status">
-          {editor.dirty ? 'Unsaved changes' : isNew ? '' : 'All changes saved'}
-        </Text>
-      </Group>
-    </div>
+    <ActionBar
+      refused={editor.failure ? { title: 'Not saved', why: editor.failure } : undefined}
+      status={editor.dirty ? 'Unsaved changes' : isNew ? '' : 'All changes saved'}
+    >
+      <Button
+        leftSection={<IconDeviceFloppy size={16} />}
+        loading={editor.saving}
+        disabled={!editor.dirty && !isNew}
+        onClick={() => void editor.save()}
+      >
+        {isNew ? 'Create' : 'Save'}
+      </Button>
+    </ActionBar>
   );
 }

@@ -37,6 +37,12 @@ interface ListingProps<T extends Named> {
   /** Where a new one is made; without it, what to do when there is none */
   newAt?: '/personas/new' | '/connectors/new' | '/monitors/new' | '/scenarios/new' | '/evals/new';
   start?: ReactNode;
+  /** The way to a new one, where it is called otherwise */
+  add?: ReactNode;
+  /** The way back */
+  above?: ReactNode[];
+  /** What is said where there is none at all */
+  none?: string;
   icon: Icon;
   why: ReactNode;
   query: ListQuery<T>;
@@ -71,16 +77,19 @@ export function Listing<T extends Named>(props: ListingProps<T>) {
   const own = useSearchParam('text');
   const [search, setSearch] = props.search ?? own;
   const narrowed = props.narrowed || (props.search !== undefined && search !== '');
-  const add = newAt && (
-    <LinkButton to={newAt} leftSection={<IconPlus size={16} aria-hidden />}>
-      New {noun}
-    </LinkButton>
-  );
+  const add =
+    props.add ??
+    (newAt && (
+      <LinkButton to={newAt} leftSection={<IconPlus size={16} aria-hidden />}>
+        New {noun}
+      </LinkButton>
+    ));
   const none = query.data?.length === 0 && !narrowed;
   return (
     <>
       <PageTitle
         title={title}
+        above={props.above}
         actions={
           <>
             {props.ways}
@@ -91,7 +100,11 @@ export function Listing<T extends Named>(props: ListingProps<T>) {
       {props.notice}
       {query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />}
       {none && (
-        <EmptyState icon={props.icon} title={`No ${title.toLowerCase()} yet`} actions={add ?? props.start}>
+        <EmptyState
+          icon={props.icon}
+          title={props.none ?? `No ${title.toLowerCase()} yet`}
+          actions={add ?? props.start}
+        >
           {props.why}
         </EmptyState>
       )}

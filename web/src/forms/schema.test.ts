@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formShape, isEmptySchema, readable } from './schema';
+import { formShape, isEmptySchema, isShown, readable } from './schema';
 
 const shapeOf = (field: object, key = 'field', defs = {}) => {
   const shape = formShape({ type: 'object', properties: { [key]: field }, $defs: defs });
@@ -97,4 +97,41 @@ describe('a schema made fit for a form', () => {
     expect(shapeOf({ type: 'string' }, 'systemPrompt').ui).toEqual({ 'ui:widget': 'textarea' });
     expect(shapeOf({ type: 'string' }, 'pattern').ui).toEqual({});
   });
+});
+
+describe('a value is shown by a form', () => {
+  const length = {
+    type: 'object',
+    properties: { type: { const: 'length' }, min: { type: 'integer' } },
+    additionalProperties: false,
+  };
+  const words = {
+    type: 'object',
+    properties: { type: { const: 'words' }, words: { type: 'array', items: { type: 'string' } } },
+  };
+  const rule = {
+    type: 'object',
+    properties: { scope: { type: 'string' }, config: { oneOf: [length, words] } },
+  };
+  const { schema } = formShape({
+    type: 'object',
+    properties: { rules: { type: 'array', items: rule }, extra: { type: 'object' } },
+  });
+
+  it.each([
+    [{}],
+    [{ rules: null }],
+    [{ rules: [{ scope: 'last', config: { type: 'length', min: 3 } }] }],
+    [{ rules: [{ config: { type: 'words', words: ['a'] } }, { config: {} }] }],
+    [{ extra: { anything: [1] } }],
+  ])('%j, which has a field for everything', (value) => expect(isShown(schema, value)).toBe(true));
+
+  it.each([
+    [{ rules: [{ type: 'length', min: 3 }] }],
+    [{ rules: [{ config: { min: 3 } }] }],
+    [{ rules: [{ config: { type: 'size', min: 3 } }] }],
+    [{ rules: [{ config: { type: 'words', words: 'a' } }] }],
+    [{ rules: { config: {} } }],
+    [{ other: 1 }],
+  ])('but not %j, which is spelled in another way', (value) => expect(isShown(schema, value)).toBe(false));
 });

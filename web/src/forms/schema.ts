@@ -35,6 +35,39 @@ export function readable(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Whether a form of this shape has a field for everything in a value. A file may spell settings in other ways
+ * that the server accepts; a form that left them out, or chose an option by itself, would show what is not so. */
+export function isShown(schema: RJSFSchema, value: unknown): boolean {
+  if (value === null || value === undefined) return true;
+  const options = (schema.oneOf ?? schema.anyOf) as RJSFSchema[] | undefined;
+  if (schema.type === 'array') return Array.isArray(value) && everyShown(schema.items as RJSFSchema, value);
+  if (options) return isFields(value) && (isBlank(value) || options.some((one) => isOption(one, value)));
+  if (!schema.properties) return true;
+  return isFields(value) && Object.entries(value).every(([key, item]) => hasField(schema, key, item));
+}
+
+function everyShown(items: RJSFSchema | undefined, values: unknown[]): boolean {
+  return !items || values.every((one) => isShown(items, one));
+}
+
+function hasField(schema: RJSFSchema, key: string, value: unknown): boolean {
+  const child = schema.properties?.[key] as RJSFSchema | undefined;
+  return child ? isShown(child, value) : Boolean(schema.additionalProperties);
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isBlank(value: object): boolean {
+  return Object.keys(value).length === 0;
+}
+
+function isOption(option: RJSFSchema, value: Record<string, unknown>): boolean {
+  const tags = Object.entries(properties(option as JsonSchema)).filter(([, child]) => 'const' in child);
+  return tags.every(([key, child]) => value[key] === child.const) && isShown(option, value);
+}
+
 function shapeOf(schema: JsonSchema, place: Place): FormShape {
   const { node, seen, endless } = resolved(withoutNull(schema), place);
   const inside = { ...place, seen };

@@ -2,7 +2,7 @@
 import { Alert, List, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { pluginsQuery } from '../api/queries';
+import { pluginsQuery } from '../api/server';
 import { PageLink } from './links';
 import { plural } from './numbers';
 

@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
-import { evaluatorStatsQuery } from '../api/queries';
+import { evaluatorStatsQuery } from '../api/figures';
 import { ErrorState } from './ErrorState';
 import { Loading } from './Loading';
 import { PageLink } from './links';
@@ -41,7 +41,7 @@ export function EvaluatorsTable({ query, failing }: Props) {
 function Rows({ rows, failing }: { rows: Schemas['EvaluatorFigures'][]; failing: boolean }) {
   const name = failing ? 'Evaluators that fail most' : 'Runs by evaluator';
   return (
-    <Table.ScrollContainer minWidth={560} type="native" tabIndex={0} aria-label={name}>
+    <Table.ScrollContainer minWidth={failing ? 330 : 560} type="native" tabIndex={0} aria-label={name}>
       <Table aria-label={name}>
         <Table.Thead>
           <Table.Tr>

@@ -20,26 +20,9 @@ export function PassShare({ runs }: { runs: Counted | null }) {
     );
   }
   const total = runs.passed + runs.failed + runs.errored;
-  let left = 0;
   return (
     <Group gap={8} wrap="nowrap" component="span" style={{ display: 'inline-flex' }}>
-      <span className={classes.share} aria-hidden>
-        {(['passed', 'failed', 'errored'] as const).map((key) => {
-          const width = total ? (100 * runs[key]) / total : 0;
-          const part = (
-            <span
-              key={key}
-              style={{
-                left: `${left}%`,
-                width: `${width}%`,
-                background: `var(--mantine-color-${COLORS[key]}-6)`,
-              }}
-            />
-          );
-          left += width;
-          return part;
-        })}
-      </span>
+      <ShareBar runs={runs} />
       <Text span size="sm" style={{ whiteSpace: 'nowrap' }} className="figures">
         {count(runs.passed)} of {count(total)}
         {runs.errored > 0 && (
@@ -50,6 +33,31 @@ export function PassShare({ runs }: { runs: Counted | null }) {
         )}
       </Text>
     </Group>
+  );
+}
+
+/** The bar alone, for where the figures stand beside it. */
+export function ShareBar({ runs, width }: { runs: Counted; width?: number }) {
+  const total = runs.passed + runs.failed + runs.errored;
+  let left = 0;
+  return (
+    <span className={classes.share} style={{ width }} aria-hidden>
+      {(['passed', 'failed', 'errored'] as const).map((key) => {
+        const share = total ? (100 * runs[key]) / total : 0;
+        const part = (
+          <span
+            key={key}
+            style={{
+              left: `${left}%`,
+              width: `${share}%`,
+              background: `var(--mantine-color-${COLORS[key]}-6)`,
+            }}
+          />
+        );
+        left += share;
+        return part;
+      })}
+    </span>
   );
 }
 

@@ -9,15 +9,21 @@ export function Wholeness({ execution }: { execution: Whole }) {
   return (
     <Group gap={4} wrap="wrap">
       {execution.partial && <Mark>{`partial: ${execution.partial}`}</Mark>}
-      {execution.source !== 'live' && <Mark>{execution.source}</Mark>}
-      {execution.replayed && <Mark>replayed</Mark>}
+      {execution.source !== 'live' && <Mark short>{execution.source}</Mark>}
+      {execution.replayed && <Mark short>replayed</Mark>}
     </Group>
   );
 }
 
-function Mark({ children }: { children: string }) {
+/** A short one is never cut off; a long one may be. */
+function Mark({ short, children }: { short?: boolean; children: string }) {
   return (
-    <Badge variant="default" size="sm" tt="none" title="Left out of trends and default baselines">
+    <Badge
+      variant="default"
+      size="sm"
+      miw={short ? 'max-content' : undefined}
+      title="Left out of trends and default baselines"
+    >
       {children}
     </Badge>
   );

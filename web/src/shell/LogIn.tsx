@@ -2,7 +2,8 @@
 import { Button, Container, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { logIn, queryClient } from '../api/queries';
+import { queryClient } from '../api/queries';
+import { logIn } from '../api/server';
 
 export default function LogIn() {
   const [token, setToken] = useState('');

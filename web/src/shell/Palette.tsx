@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState } from 'react';
 import type { Schemas } from '../api/client';
-import { searchQuery } from '../api/queries';
+import { searchQuery } from '../api/figures';
 import { matches } from '../editing/Listing';
 import { ago } from '../parts/numbers';
 import { PLACES } from './Navigation';

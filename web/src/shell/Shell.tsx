@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import { feed } from '../api/events';
-import { sessionQuery, statusQuery } from '../api/queries';
+import { sessionQuery, statusQuery } from '../api/server';
 import { ConnectionBanner } from './ConnectionBanner';
 import { Navigation } from './Navigation';
 import { SchemeToggle } from './SchemeToggle';
@@ -90,17 +90,16 @@ function SearchButton({ onClick }: { onClick: () => void }) {
       size="xs"
       fw={400}
       leftSection={<IconSearch size={15} aria-hidden />}
-      rightSection={
-        <Text span visibleFrom="xs" lh={1} aria-hidden>
-          <Kbd size="xs">Ctrl K</Kbd>
-        </Text>
-      }
+      classNames={{ section: classes.searchIcon }}
       onClick={onClick}
     >
       <Text span size="xs" visibleFrom="sm" c="dimmed">
         Search
       </Text>
       <VisuallyHidden hiddenFrom="sm">Search</VisuallyHidden>
+      <Text span visibleFrom="sm" lh={1} ml="sm" aria-hidden>
+        <Kbd size="xs">Ctrl K</Kbd>
+      </Text>
     </Button>
   );
 }

@@ -46,6 +46,7 @@ export const theme = createTheme({
     Tooltip: {
       defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } },
     },
+    Badge: { defaultProps: { tt: 'none' } },
     // Titles in the alert's own colour are too faint on white.
     Alert: { styles: { label: { color: 'var(--mantine-color-text)' } } },
     Modal: { defaultProps: { centered: true, closeButtonProps: CLOSE, attributes: PLAIN_HEADER } },

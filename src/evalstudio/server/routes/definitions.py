@@ -19,14 +19,24 @@ from ...conversation.definitions import Case
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
-from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of, to_yaml
+from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of
 from ...project.validation import cases_in, cases_of
+from ...project.yaml_text import to_yaml
 from ...storage.contract import Filters
 from ...storage.errors import NotFound
 from ..api_router import ApiRouter
-from ..errors import ApiError, refusals
+from ..errors import refusals
 from ..middleware import JsonRoute
-from ..requests import ETAG, ExpectedVersion, OnceDep, PagingDep, PeriodDep, StudioDep, TextQuery
+from ..requests import (
+    ETAG,
+    ExpectedVersion,
+    OnceDep,
+    PagingDep,
+    PeriodDep,
+    StudioDep,
+    TextQuery,
+    deleted_since,
+)
 from ..shapes.base import Identity, PageOf, Text
 from ..shapes.system import (
     CasesText,
@@ -156,8 +166,7 @@ def _add_routes(kind: DefinitionKind, noun: str, note: str = "") -> None:
         try:
             return _with_etag(response, await studio.definitions.create(kind, body, once=once))
         except NotFound as error:
-            message = f"What this idempotency key made was deleted since: {error} Choose a new key."
-            raise ApiError(409, message) from None
+            raise deleted_since(error) from None
 
     async def get(studio: StudioDep, definition_id: DefinitionId, response: Response) -> Any:
         return _with_etag(response, await studio.definitions.get(kind, definition_id))

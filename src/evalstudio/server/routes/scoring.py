@@ -12,10 +12,11 @@ from ...execution.project_files import FileEntry, ScoringSources, list_results, 
 from ...execution.scored_files import ScoredFile, read_results
 from ...execution.scoring_plans import PlanCheck, PlanFile, check_plan, read_plan_file
 from ...execution.scorings import Scoring, ScoringRequest
+from ...storage.errors import NotFound
 from ..api_router import ApiRouter
 from ..errors import refusals
 from ..middleware import JsonRoute
-from ..requests import StudioDep
+from ..requests import OnceDep, StudioDep, deleted_since
 from ..shapes.base import Identity, Text
 from ..shapes.scoring import FilePath, PlanDraft, StartScoring
 
@@ -52,14 +53,17 @@ async def list_scorings(studio: StudioDep) -> list[Scoring]:
 
 
 @router.post("/jobs", operation_id="startScoring", status_code=201, responses=refusals(409, 413, 415))
-async def start(studio: StudioDep, body: StartScoring) -> Scoring:
+async def start(studio: StudioDep, body: StartScoring, once: OnceDep) -> Scoring:
     """Score a dataset by a plan, each a file of the project or sent; it goes on after the answer.
 
     What is sent and what comes of it are kept in ``data/scorings`` of the project folder.
     """
     upload = (body.upload.name, body.upload.text) if body.upload else None
     request = ScoringRequest(body.dataset, upload, body.plan, body.plan_text, body.limit, body.skip_bad)
-    return await studio.scorings.start(request)
+    try:
+        return await studio.scorings.start(request, once=once)
+    except NotFound as error:
+        raise deleted_since(error) from None
 
 
 @router.get("/jobs/{id}", operation_id="getScoring", responses=refusals(404))

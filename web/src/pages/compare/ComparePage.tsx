@@ -3,7 +3,7 @@ import { Stack } from '@mantine/core';
 import { IconArrowsDiff } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { compareQuery } from '../../api/queries';
+import { compareQuery } from '../../api/figures';
 import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

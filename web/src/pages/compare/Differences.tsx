@@ -133,7 +133,7 @@ function Turn({ turn }: { turn: TurnDiff }) {
       </Title>
       {userDiffers && (
         <Group gap="xs" align="flex-start" wrap="nowrap" mb={4}>
-          <Badge variant="default" size="sm" tt="none">
+          <Badge variant="default" size="sm">
             User
           </Badge>
           <Marked pieces={turn.user} />

@@ -156,7 +156,7 @@ function Rows({ rows, counted, records }: { rows: Compared[]; counted: number; r
               <Table.Td>
                 <Group gap={4}>
                   {row.changes.map((change) => (
-                    <Badge key={`${change.what} ${change.name}`} variant="default" size="sm" tt="none">
+                    <Badge key={`${change.what} ${change.name}`} variant="default" size="sm">
                       {change.name ? `${change.what} (${change.name})` : change.what}
                     </Badge>
                   ))}

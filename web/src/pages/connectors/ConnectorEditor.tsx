@@ -7,9 +7,9 @@ import {
   connectorTypesQuery,
   createConnector,
   deleteConnector,
-  invalidate,
   updateConnector,
-} from '../../api/queries';
+} from '../../api/definitions';
+import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
 import { at, under } from '../../editing/problems';
@@ -99,12 +99,7 @@ function AgentSection({ editor }: { editor: Editor<Draft> }) {
       />
       {known && (
         <Text size="sm" c="dimmed">
-          {known.description}{' '}
-          {!known.builtin && (
-            <Badge variant="default" tt="none">
-              {known.source}
-            </Badge>
-          )}
+          {known.description} {!known.builtin && <Badge variant="default">{known.source}</Badge>}
         </Text>
       )}
       {loaded && !known && (

@@ -1,7 +1,7 @@
 // One connector.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { connectorQuery, connectorTypesQuery } from '../../api/queries';
+import { connectorQuery, connectorTypesQuery } from '../../api/definitions';
 import { formQuery } from '../../forms/ConfigForm';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

@@ -2,7 +2,7 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { IconCircleCheck, IconCircleX, IconPlugConnected } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
-import { testConnector } from '../../api/queries';
+import { testConnector } from '../../api/definitions';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
 import { duration } from '../../parts/numbers';

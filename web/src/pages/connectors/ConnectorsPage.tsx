@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import { IconPlugConnected } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { connectorsQuery, connectorTypesQuery } from '../../api/queries';
+import { connectorsQuery, connectorTypesQuery } from '../../api/definitions';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
 import { RelativeTime } from '../../parts/RelativeTime';

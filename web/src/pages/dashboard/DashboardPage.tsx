@@ -1,6 +1,6 @@
 // The state of the project at a glance; a project without executions shows the way to the first one.
 import { useQuery } from '@tanstack/react-query';
-import { executionsQuery } from '../../api/queries';
+import { executionsQuery } from '../../api/runs';
 import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

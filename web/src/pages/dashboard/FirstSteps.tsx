@@ -2,7 +2,7 @@
 import { Group, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { connectorsQuery, evalsQuery, scenariosQuery } from '../../api/queries';
+import { connectorsQuery, evalsQuery, scenariosQuery } from '../../api/definitions';
 import { LinkButton } from '../../parts/links';
 
 const STEPS = [

@@ -1,7 +1,7 @@
 // Changing an eval.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { connectorsQuery, evalQuery, scenariosQuery } from '../../api/queries';
+import { connectorsQuery, evalQuery, scenariosQuery } from '../../api/definitions';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { EvalEditor } from './EvalEditor';

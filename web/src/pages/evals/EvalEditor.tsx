@@ -4,14 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { client, dataOf, type Problem, type Schemas } from '../../api/client';
-import {
-  connectorsQuery,
-  createEval,
-  deleteEval,
-  invalidate,
-  scenariosQuery,
-  updateEval,
-} from '../../api/queries';
+import { connectorsQuery, createEval, deleteEval, scenariosQuery, updateEval } from '../../api/definitions';
+import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';

@@ -5,15 +5,9 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Schemas } from '../../api/client';
-import {
-  baselinesQuery,
-  connectorsQuery,
-  evalQuery,
-  executionStatsQuery,
-  executionsQuery,
-  matrixQuery,
-  scenariosQuery,
-} from '../../api/queries';
+import { connectorsQuery, evalQuery, scenariosQuery } from '../../api/definitions';
+import { baselinesQuery, executionStatsQuery, matrixQuery } from '../../api/figures';
+import { executionsQuery } from '../../api/runs';
 import { Block } from '../../parts/Block';
 import { BrokenPlugins } from '../../parts/BrokenPlugins';
 import { RateChart, TokensChart } from '../../parts/charts';

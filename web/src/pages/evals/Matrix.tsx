@@ -4,7 +4,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { matrixQuery } from '../../api/queries';
+import { matrixQuery } from '../../api/figures';
 import { countsText } from '../../parts/CountsBar';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
@@ -12,6 +12,7 @@ import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
 import { ago, exactTime } from '../../parts/numbers';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
+import { ShareBar } from '../../parts/PassShare';
 import classes from './Evals.module.css';
 
 export function Matrix({ evalId }: { evalId: string }) {
@@ -133,6 +134,7 @@ function CellView({ cell, scenarioId }: { cell?: Schemas['Cell']; scenarioId: st
         {cell.counts.total > 1 && `${cell.counts.passed}/${cell.counts.total - cell.counts.unasserted}`}
         <VisuallyHidden>{word}</VisuallyHidden>
       </Group>
+      {cell.counts.total > 1 && <ShareBar runs={cell.counts} width={44} />}
     </PageLink>
   );
 }

@@ -5,7 +5,8 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { invalidate, startExecution } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { startExecution } from '../../api/runs';
 import { notifyProblem } from '../../parts/notifications';
 import { plural } from '../../parts/numbers';
 

@@ -2,7 +2,7 @@
 import { Group, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { evaluatorHistoryQuery } from '../../api/queries';
+import { evaluatorHistoryQuery } from '../../api/figures';
 import { Block } from '../../parts/Block';
 import { RateChart } from '../../parts/charts';
 import { historyPoints } from '../../parts/charts/points';

@@ -1,103 +1,101 @@
-// The catalogue of evaluators: what can be checked and measured here.
-import { Badge, Code, Group, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+// The catalogue of evaluators: what can be checked and measured here, and what failed most of late.
+import { Badge, Box, Code, SegmentedControl, Table, Text } from '@mantine/core';
+import { IconGauge } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { evaluatorStatsQuery, evaluatorTypesQuery } from '../../api/queries';
+import { evaluatorTypesQuery } from '../../api/definitions';
+import { evaluatorStatsQuery } from '../../api/figures';
 import { GATES } from '../../editing/gates';
-import { matches } from '../../editing/Listing';
+import { Listing } from '../../editing/Listing';
 import { Block } from '../../parts/Block';
-import { ErrorState } from '../../parts/ErrorState';
 import { EvaluatorsTable } from '../../parts/EvaluatorsTable';
-import { Loading } from '../../parts/Loading';
+import { KindBadge } from '../../parts/KindBadge';
 import { PageLink } from '../../parts/links';
-import { PageTitle } from '../../parts/PageTitle';
 import { useSearchParam } from '../../parts/useSearchParam';
-import classes from './Evaluators.module.css';
 
 type Type = Schemas['EvaluatorType'];
+
+const WEEK = 7 * 24 * 60 * 60 * 1_000;
+const LISTED = 5;
+const KINDS = [
+  { value: '', label: 'All' },
+  { value: 'assertion', label: 'Assertions' },
+  { value: 'metric', label: 'Metrics' },
+];
 
 export default function EvaluatorsPage() {
   const types = useQuery(evaluatorTypesQuery);
   const [since] = useState(() => new Date(Date.now() - WEEK).toISOString());
   // The page comes at once, so that no part moves another.
   const week = useQuery(evaluatorStatsQuery({ since }));
-  const [search, setSearch] = useSearchParam('text');
-  const matching = (types.data ?? []).filter((one) =>
-    matches(search, `${one.label} ${one.type} ${one.description}`),
+  const [kind, setKind] = useSearchParam('kind');
+  const items = useMemo(
+    () => types.data?.map((one) => ({ ...one, id: one.type, name: one.label })),
+    [types.data],
   );
+  return (
+    <Listing
+      title="Evaluators"
+      noun="evaluator"
+      icon={IconGauge}
+      why="Evaluators decide whether a run passes, or measure it. Some come with EvalStudio; plugins bring more."
+      query={{
+        ...types,
+        data: week.isPending ? undefined : items,
+        isPending: types.isPending || week.isPending,
+      }}
+      words={(one) => `${one.type} ${one.description} ${one.source}`}
+      keep={(one) => !kind || one.kind === kind}
+      filters={<SegmentedControl size="xs" aria-label="Kind" data={KINDS} value={kind} onChange={setKind} />}
+      narrowest={340}
+      columns={[
+        'Name',
+        { head: 'Kind', width: 110 },
+        { head: 'When it must hold', width: '26%', visibleFrom: 'sm' },
+        { head: 'From', width: '16%', visibleFrom: 'sm' },
+      ]}
+      row={(one) => <Cells type={one} />}
+      notice={
+        !week.isPending && (
+          <Box mb="md">
+            <Block title="Failed most in the last seven days">
+              <EvaluatorsTable query={{ since }} failing={LISTED} />
+            </Block>
+          </Box>
+        )
+      }
+    />
+  );
+}
+
+function Cells({ type }: { type: Type }) {
   return (
     <>
-      <PageTitle title="Evaluators" />
-      <TextInput
-        aria-label="Search evaluators"
-        placeholder="Search"
-        leftSection={<IconSearch size={16} />}
-        value={search}
-        onChange={(event) => setSearch(event.currentTarget.value)}
-        w={{ base: '100%', xs: 280 }}
-        mb="md"
-      />
-      {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
-      {(types.isPending || week.isPending) && <Loading rows={12} />}
-      {types.data && matching.length === 0 && <Text c="dimmed">Nothing matches "{search}".</Text>}
-      <Stack gap="xl" display={week.isPending ? 'none' : undefined}>
-        {!search && (
-          <Block title="Failed most in the last seven days">
-            <EvaluatorsTable query={{ since }} failing={LISTED} />
-          </Block>
-        )}
-        <Kind title="Assertions" hint="Decide whether a run passes." types={matching} kind="assertion" />
-        <Kind title="Metrics" hint="Only measure; they never fail a run." types={matching} kind="metric" />
-      </Stack>
-    </>
-  );
-}
-
-const WEEK = 7 * 24 * 60 * 60 * 1_000;
-const LISTED = 5;
-
-type KindProps = { title: string; hint: string; types: Type[]; kind: Type['kind'] };
-
-function Kind({ title, hint, types, kind }: KindProps) {
-  const ofKind = types.filter((one) => one.kind === kind);
-  if (ofKind.length === 0) return null;
-  return (
-    <section aria-label={title}>
-      <Title order={2}>{title}</Title>
-      <Text size="sm" c="dimmed" mb="sm">
-        {hint}
-      </Text>
-      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
-        {ofKind.map((one) => (
-          <TypeCard key={one.type} type={one} />
-        ))}
-      </SimpleGrid>
-    </section>
-  );
-}
-
-function TypeCard({ type }: { type: Type }) {
-  return (
-    <div className={classes.card}>
-      <PageLink to="/evaluators/$type" params={{ type: type.type }} fw={600} className={classes.link}>
-        {type.label}
-      </PageLink>
-      <Text size="sm">{type.description}</Text>
-      <Group gap="xs" mt="auto" pt={4}>
+      <Table.Td>
+        <PageLink to="/evaluators/$type" params={{ type: type.type }} fw={500}>
+          {type.label}
+        </PageLink>{' '}
         <Code>{type.type}</Code>
-        {type.kind === 'assertion' && (
-          <Text size="xs" c="dimmed">
-            {GATES[type.gate].meaning}
+        <Text size="xs" c="dimmed">
+          {type.description}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <KindBadge kind={type.kind} />
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        <Text size="sm">{type.kind === 'assertion' ? GATES[type.gate].label : 'It only measures'}</Text>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        {type.builtin ? (
+          <Text size="sm" c="dimmed">
+            built in
           </Text>
+        ) : (
+          <Badge variant="default">{type.source}</Badge>
         )}
-        {!type.builtin && (
-          <Badge variant="default" tt="none">
-            {type.source}
-          </Badge>
-        )}
-      </Group>
-    </div>
+      </Table.Td>
+    </>
   );
 }

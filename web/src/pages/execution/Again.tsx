@@ -4,7 +4,8 @@ import { IconChevronDown, IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
-import { invalidate, startExecution } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { startExecution } from '../../api/runs';
 import { notifyProblem } from '../../parts/notifications';
 import { count, plural } from '../../parts/numbers';
 

@@ -3,7 +3,7 @@ import { Button } from '@mantine/core';
 import { IconArrowsDiff } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { baselinesQuery } from '../../api/queries';
+import { baselinesQuery } from '../../api/figures';
 
 export function CompareButton({ execution, evalId }: { execution: Schemas['Execution']; evalId: string }) {
   const baselines = useQuery(baselinesQuery(evalId));

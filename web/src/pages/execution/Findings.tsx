@@ -2,7 +2,7 @@
 import { Group, SimpleGrid, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { conclusionQuery, distributionsQuery } from '../../api/queries';
+import { conclusionQuery, distributionsQuery } from '../../api/figures';
 import { Block } from '../../parts/Block';
 import { ErrorState } from '../../parts/ErrorState';
 import { Histogram } from '../../parts/Histogram';

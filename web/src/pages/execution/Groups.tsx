@@ -1,7 +1,7 @@
 // The runs of an execution by scenario, connector, persona or tag, in the server's figures.
 import { NativeSelect, SegmentedControl, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { statsQuery } from '../../api/queries';
+import { statsQuery } from '../../api/figures';
 import { CountsBar } from '../../parts/CountsBar';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

@@ -1,7 +1,7 @@
 // The columns of an execution's runs: always the same ones, and those of the evaluators that were chosen.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import { evaluatorStatsQuery, findingsQuery } from '../../api/queries';
+import { evaluatorStatsQuery, findingsQuery } from '../../api/figures';
 import {
   CONNECTOR,
   findingColumn,

@@ -1,7 +1,8 @@
 // An execution with its runs and its figures, live.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { executionQuery, executionSummaryQuery } from '../../api/queries';
+import { executionSummaryQuery } from '../../api/figures';
+import { executionQuery } from '../../api/runs';
 import { executionRunsQuery, subjectKey } from './runs';
 
 export function useExecution(id: string) {

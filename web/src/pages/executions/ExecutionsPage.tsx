@@ -5,7 +5,7 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { client, dataOf } from '../../api/client';
-import { evalsQuery } from '../../api/queries';
+import { evalsQuery } from '../../api/definitions';
 import { Listing } from '../../editing/Listing';
 import { ExecutionCells, executionColumns } from '../../parts/ExecutionsTable';
 import { LinkButton } from '../../parts/links';

@@ -212,7 +212,6 @@ function Mark({ color, icon, title, children }: MarkProps) {
     <Badge
       variant="light"
       color={color}
-      tt="none"
       leftSection={icon}
       title={title}
       c={`light-dark(${dark}, var(--mantine-color-${color}-2))`}

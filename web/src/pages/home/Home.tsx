@@ -1,7 +1,7 @@
 // What a team looks at first: each eval beside its baseline, what newly fails, and what ran.
 import { Alert, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { executionStatsQuery, homeQuery } from '../../api/queries';
+import { executionStatsQuery, homeQuery } from '../../api/figures';
 import { Block } from '../../parts/Block';
 import { ErrorState } from '../../parts/ErrorState';
 import { FiguresTable } from '../../parts/FiguresTable';

@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { flakiestQuery, statsQuery } from '../../api/queries';
+import { flakiestQuery, statsQuery } from '../../api/figures';
 import { Block } from '../../parts/Block';
 import { ErrorState } from '../../parts/ErrorState';
 import { PageLink } from '../../parts/links';

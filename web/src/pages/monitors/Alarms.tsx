@@ -2,7 +2,8 @@
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { acknowledgeAlarm, alarmsQuery, invalidate } from '../../api/queries';
+import { acknowledgeAlarm, alarmsQuery } from '../../api/monitors';
+import { invalidate } from '../../api/queries';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';

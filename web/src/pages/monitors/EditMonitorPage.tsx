@@ -1,7 +1,7 @@
 // Editing one monitor.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { monitorQuery } from '../../api/queries';
+import { monitorQuery } from '../../api/monitors';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { MonitorEditor } from './MonitorEditor';

@@ -3,15 +3,15 @@ import { NumberInput, Select, Switch, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
+import { scenariosQuery } from '../../api/definitions';
 import {
   createMonitor,
   deleteMonitor,
-  invalidate,
   readMonitor,
   type StoredMonitor,
-  scenariosQuery,
   updateMonitor,
-} from '../../api/queries';
+} from '../../api/monitors';
+import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
@@ -115,6 +115,19 @@ function Basics({ draft, change, problems }: Part) {
   );
 }
 
+const CRITERIA = [
+  {
+    key: 'successCriteria',
+    label: 'Success criteria',
+    description: 'When a conversation has succeeded; a judge is asked',
+  },
+  {
+    key: 'failureCriteria',
+    label: 'Failure criteria',
+    description: 'When a conversation has failed; a judge is asked',
+  },
+] as const;
+
 function Judges({ draft, change, problems }: Part) {
   const scenarios = useQuery(scenariosQuery);
   const own = draft.scenarioIds.length === 0;
@@ -134,28 +147,19 @@ function Judges({ draft, change, problems }: Part) {
         error={at(problems, 'scenarioIds') ?? at(problems, '')}
         onChange={(id) => change({ scenarioIds: id ? [id] : [] })}
       />
-      {own && (
-        <>
+      {own &&
+        CRITERIA.map(({ key, label, description }) => (
           <Textarea
-            label="Success criteria"
-            description="When a conversation has succeeded; a judge is asked"
+            key={key}
+            label={label}
+            description={description}
             autosize
             minRows={2}
-            value={draft.successCriteria ?? ''}
-            error={at(problems, 'successCriteria')}
-            onChange={(event) => change({ successCriteria: event.currentTarget.value || null })}
+            value={draft[key] ?? ''}
+            error={at(problems, key)}
+            onChange={(event) => change({ [key]: event.currentTarget.value || null })}
           />
-          <Textarea
-            label="Failure criteria"
-            description="When a conversation has failed; a judge is asked"
-            autosize
-            minRows={2}
-            value={draft.failureCriteria ?? ''}
-            error={at(problems, 'failureCriteria')}
-            onChange={(event) => change({ failureCriteria: event.currentTarget.value || null })}
-          />
-        </>
-      )}
+        ))}
       <NumberInput
         label="Judge calls per day"
         description="What comes beyond it is counted as not judged; empty for no limit"

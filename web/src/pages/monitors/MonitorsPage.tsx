@@ -2,7 +2,7 @@
 import { Badge, Table, Text } from '@mantine/core';
 import { IconHeartRateMonitor, IconMessages } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { monitorSeriesQuery, monitorsQuery, type StoredMonitor } from '../../api/queries';
+import { monitorSeriesQuery, monitorsQuery, type StoredMonitor } from '../../api/monitors';
 import { Listing } from '../../editing/Listing';
 import { LinkButton, PageLink } from '../../parts/links';
 import { percent } from '../../parts/numbers';
@@ -43,7 +43,7 @@ function Row({ monitor }: { monitor: StoredMonitor }) {
       </Table.Td>
       <Table.Td>
         {standing && (
-          <Badge variant="light" color={standing.color} tt="none" miw="max-content">
+          <Badge variant="light" color={standing.color} miw="max-content">
             {standing.label}
           </Badge>
         )}

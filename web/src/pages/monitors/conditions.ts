@@ -1,5 +1,5 @@
 // A condition on an attribute as the form edits it: which test, and its value as text.
-import type { StoredMonitor } from '../../api/queries';
+import type { StoredMonitor } from '../../api/monitors';
 
 export type Condition = StoredMonitor['filter'][number];
 export type Test = 'equals' | 'in' | 'prefix' | 'exists' | 'absent';

@@ -1,7 +1,7 @@
 // One persona.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { personaQuery } from '../../api/queries';
+import { personaQuery } from '../../api/definitions';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { PersonaEditor } from './PersonaEditor';

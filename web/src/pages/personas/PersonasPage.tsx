@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import { IconUsers } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { personasQuery } from '../../api/queries';
+import { personasQuery } from '../../api/definitions';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
 import { RelativeTime } from '../../parts/RelativeTime';

@@ -3,7 +3,7 @@ import { Select, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client, dataOf, type Schemas } from '../../api/client';
-import { scenariosQuery } from '../../api/queries';
+import { scenariosQuery } from '../../api/definitions';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

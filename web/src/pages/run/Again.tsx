@@ -2,7 +2,8 @@
 import { Alert, Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { invalidate, rescoreRun, startRun } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { rescoreRun, startRun } from '../../api/runs';
 import { notifyProblem } from '../../parts/notifications';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
 import { Markdown } from './Markdown';

@@ -2,7 +2,7 @@
 import { Code, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { runDefinitionsQuery } from '../../api/queries';
+import { runDefinitionsQuery } from '../../api/runs';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import classes from './Run.module.css';

@@ -4,7 +4,8 @@ import { IconThumbDown, IconThumbUp } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { feedbackQuery, giveFeedback, invalidate } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { feedbackQuery, giveFeedback } from '../../api/runs';
 import { notifyProblem } from '../../parts/notifications';
 import { RelativeTime } from '../../parts/RelativeTime';
 

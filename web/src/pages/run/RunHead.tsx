@@ -1,8 +1,9 @@
 // A run in short: what it was, what it came to and why, and what can be done with it.
-import { Alert, Anchor, Button, Group, List, Select, Text } from '@mantine/core';
+import { Alert, Button, Group, List, Select, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { cancelRun, invalidate, retryRun } from '../../api/queries';
+import { invalidate } from '../../api/queries';
+import { cancelRun, retryRun } from '../../api/runs';
 import { LinkButton, PageLink } from '../../parts/links';
 import { notify, notifyProblem } from '../../parts/notifications';
 import { duration, measure, plural } from '../../parts/numbers';
@@ -92,12 +93,18 @@ function Facts({ run }: { run: Run }) {
           <PageLink to="/connectors/$connectorId" params={{ connectorId: run.connectorId }} inherit>
             {run.connectorName}
           </PageLink>
+          {' · '}
         </Text>
       )}
       {run.scenarioId && (
-        <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: run.scenarioId }} size="sm">
-          its scenario
-        </PageLink>
+        <>
+          <PageLink to="/scenarios/$scenarioId" params={{ scenarioId: run.scenarioId }} size="sm">
+            scenario
+          </PageLink>
+          <Text size="sm" c="dimmed" component="span">
+            ·
+          </Text>
+        </>
       )}
       <Text size="sm" c="dimmed">
         {facts.join(' · ')}
@@ -208,9 +215,14 @@ function Actions({ run, attempts }: { run: Run; attempts: number }) {
           Cancel
         </Button>
       )}
-      <Anchor size="sm" href={`/api/runs/${run.id}?attempt=${run.attempt}`} download={`run-${run.id}.json`}>
+      <Button
+        variant="default"
+        component="a"
+        href={`/api/runs/${run.id}?attempt=${run.attempt}`}
+        download={`run-${run.id}.json`}
+      >
         Download
-      </Anchor>
+      </Button>
     </>
   );
 }

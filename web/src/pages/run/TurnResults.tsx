@@ -49,7 +49,7 @@ function Chip({ result }: { result: Result }) {
   if (result.kind === 'assertion' || result.error)
     return <OutcomeBadge standing={standingOfResult(result)} label={titleOf(result)} />;
   return (
-    <Badge variant="default" size="sm" tt="none" fw={400} miw="max-content">
+    <Badge variant="default" size="sm" fw={400} miw="max-content">
       {titleOf(result)} {valueText(result)}
     </Badge>
   );

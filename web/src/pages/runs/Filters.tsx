@@ -4,7 +4,7 @@ import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
 import { IconFilter, IconSearch, IconX } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { connectorsQuery, scenariosQuery } from '../../api/queries';
+import { connectorsQuery, scenariosQuery } from '../../api/definitions';
 import { OUTCOME_STYLES } from '../../parts/OutcomeBadge';
 import { faultText } from '../../parts/outcome';
 import { FAULTS, OUTCOMES, type RunsFilter, VERDICTS } from './filter';

@@ -1,7 +1,7 @@
 // What a scenario is called, and what its simulated user does.
 import { TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { scenariosQuery } from '../../api/queries';
+import { scenariosQuery } from '../../api/definitions';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import type { ScenarioEditing } from './draft';

@@ -5,7 +5,7 @@ import { IconUpload } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../../api/client';
-import { readCases } from '../../api/queries';
+import { readCases } from '../../api/definitions';
 import { notify } from '../../parts/notifications';
 import { plural } from '../../parts/numbers';
 import type { Case } from './draft';

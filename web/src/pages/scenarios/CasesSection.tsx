@@ -56,8 +56,8 @@ export function CasesSection({ editor }: { editor: ScenarioEditing }) {
             placeholders={placeholders(draft)}
             problems={problems}
             onChange={(next) => change({ cases: next })}
+            actions={<CasesImport onRead={(more) => change({ cases: [...cases, ...more] })} />}
           />
-          <CasesImport onRead={(more) => change({ cases: [...cases, ...more] })} />
           {at(problems, 'cases') && (
             <Text size="sm" c="red">
               {at(problems, 'cases')}

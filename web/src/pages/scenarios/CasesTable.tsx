@@ -1,7 +1,7 @@
 // The table of cases: one column per value, then the ground truth and the context.
 import { ActionIcon, Button, Group, Popover, Stack, Table, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
-import { useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import type { Problem } from '../../api/client';
 import { at } from '../../editing/problems';
 import { RowButtons } from '../../editing/RowButtons';
@@ -17,9 +17,11 @@ type CasesTableProps = {
   placeholders: string[];
   problems: Problem[];
   onChange: (cases: Case[]) => void;
+  /** Other ways to add cases */
+  actions?: ReactNode;
 };
 
-export function CasesTable({ cases, placeholders, problems, onChange }: CasesTableProps) {
+export function CasesTable({ cases, placeholders, problems, onChange, actions }: CasesTableProps) {
   const [extra, setExtra] = useState<string[]>([]);
   const rows = useRows(cases, onChange);
   const latest = useRef({ cases, onChange });
@@ -71,6 +73,7 @@ export function CasesTable({ cases, placeholders, problems, onChange }: CasesTab
           Add case
         </Button>
         {cases.length > 0 && <AddColumn taken={columns} onAdd={(column) => setExtra([...extra, column])} />}
+        {actions}
       </Group>
       <Text size="xs" c="dimmed">
         A cell holds text, or JSON such as 3, true or {'["a", "b"]'}.

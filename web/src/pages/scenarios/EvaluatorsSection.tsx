@@ -4,7 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { IconChevronDown, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { evaluatorTypesQuery, gatesQuery } from '../../api/queries';
+import { evaluatorTypesQuery, gatesQuery } from '../../api/definitions';
 import { MovableRow } from '../../editing/MovableRow';
 import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';

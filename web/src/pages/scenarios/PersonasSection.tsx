@@ -1,7 +1,7 @@
 // Who speaks, and for how long.
 import { MultiSelect, NumberInput, Switch, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { personasQuery } from '../../api/queries';
+import { personasQuery } from '../../api/definitions';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { PageLink } from '../../parts/links';

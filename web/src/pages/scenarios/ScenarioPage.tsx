@@ -1,7 +1,7 @@
 // One scenario.
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { scenarioQuery } from '../../api/queries';
+import { scenarioQuery } from '../../api/definitions';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
 import { asStored } from './draft';

@@ -2,7 +2,8 @@
 import { Group, Stack, Table, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { runsQuery, scenarioHistoryQuery } from '../../api/queries';
+import { scenarioHistoryQuery } from '../../api/figures';
+import { runsQuery } from '../../api/runs';
 import { Block } from '../../parts/Block';
 import { RateChart } from '../../parts/charts';
 import { historyPoints } from '../../parts/charts/points';

@@ -1,7 +1,7 @@
 // The scenario as a file has it, to be kept beside the agent's code.
 import { Button, Code, CopyButton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { scenarioYamlQuery } from '../../api/queries';
+import { scenarioYamlQuery } from '../../api/definitions';
 import { Block } from '../../parts/Block';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';

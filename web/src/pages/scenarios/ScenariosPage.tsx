@@ -3,7 +3,8 @@ import { Badge, Group, MultiSelect, Table, Text, VisuallyHidden } from '@mantine
 import { IconMessages } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { runsQuery, scenariosQuery } from '../../api/queries';
+import { scenariosQuery } from '../../api/definitions';
+import { runsQuery } from '../../api/runs';
 import { Listing } from '../../editing/Listing';
 import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
@@ -59,7 +60,7 @@ export default function ScenariosPage() {
                 {summary(scenario)}
               </Text>
               {scenario.tags.map((tag) => (
-                <Badge key={tag} variant="default" size="xs" tt="none" fw={500}>
+                <Badge key={tag} variant="default" size="xs" fw={500}>
                   {tag}
                 </Badge>
               ))}

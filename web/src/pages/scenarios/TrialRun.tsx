@@ -2,7 +2,7 @@
 import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
-import { cancelRun, runQuery } from '../../api/queries';
+import { cancelRun, runQuery } from '../../api/runs';
 import { ErrorState } from '../../parts/ErrorState';
 import { LinkButton } from '../../parts/links';
 import { duration, measure } from '../../parts/numbers';

@@ -1,6 +1,6 @@
 // A scenario while it is edited, and what can be read off it.
 import type { Problem, Schemas } from '../../api/client';
-import type { updateScenario } from '../../api/queries';
+import type { updateScenario } from '../../api/definitions';
 import type { Editor, StoredFields } from '../../editing/useEditor';
 
 export type StoredScenario = Schemas['StoredScenario'];

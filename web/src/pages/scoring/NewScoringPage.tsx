@@ -1,24 +1,13 @@
 // Scoring a dataset: which records, by which plan, and how much of them.
-import {
-  Alert,
-  Box,
-  Button,
-  Group,
-  NumberInput,
-  Select,
-  SimpleGrid,
-  Stack,
-  Switch,
-  Text,
-} from '@mantine/core';
-import { IconAlertTriangle, IconPlayerPlay } from '@tabler/icons-react';
+import { Box, Button, NumberInput, Select, SimpleGrid, Stack, Switch } from '@mantine/core';
+import { IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError } from '../../api/client';
 import { invalidate } from '../../api/queries';
 import { scoringSourcesQuery, startScoring } from '../../api/scoring';
-import frame from '../../editing/Editing.module.css';
+import { ActionBar } from '../../editing/ActionBar';
 import { Section } from '../../editing/Section';
 import { inputProblems } from '../../forms/inputProblems';
 import { PageLink } from '../../parts/links';
@@ -84,33 +73,19 @@ export default function NewScoringPage() {
           </Box>
         </SimpleGrid>
       </Stack>
-      <div className={frame.bar}>
-        {start.error && (
-          <Alert
-            color="red"
-            role="alert"
-            icon={<IconAlertTriangle aria-hidden />}
-            title="Not started"
-            mb="xs"
-            maw={960}
-          >
-            {problemText(start.error)}
-          </Alert>
-        )}
-        <Group gap="md">
-          <Button
-            leftSection={<IconPlayerPlay size={16} />}
-            disabled={missing !== null}
-            loading={start.isPending}
-            onClick={() => start.mutate()}
-          >
-            Start scoring
-          </Button>
-          <Text size="sm" c="dimmed" role="status">
-            {missing}
-          </Text>
-        </Group>
-      </div>
+      <ActionBar
+        refused={start.error ? { title: 'Not started', why: problemText(start.error) } : undefined}
+        status={missing}
+      >
+        <Button
+          leftSection={<IconPlayerPlay size={16} />}
+          disabled={missing !== null}
+          loading={start.isPending}
+          onClick={() => start.mutate()}
+        >
+          Start scoring
+        </Button>
+      </ActionBar>
       <UnsavedGuard unsaved={plan.text !== '' && plan.path === null && !start.isSuccess} />
     </>
   );

@@ -4,7 +4,7 @@ import { IconAlertTriangle, IconCircleCheck, IconCircleX } from '@tabler/icons-r
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client';
-import { pluginsQuery, providersQuery, refusedQuery, statusQuery } from '../../api/queries';
+import { pluginsQuery, providersQuery, refusedQuery, statusQuery } from '../../api/server';
 import { Section } from '../../editing/Section';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
@@ -141,12 +141,8 @@ function Provider({ provider }: { provider: Schemas['ModelProvider'] }) {
   return (
     <Group gap="sm">
       <Text fw={500}>{provider.name}</Text>
-      {provider.isDefault && (
-        <Badge variant="default" tt="none">
-          Default
-        </Badge>
-      )}
-      <Badge variant="light" tt="none" color={color} leftSection={<Icon size={12} aria-hidden />}>
+      {provider.isDefault && <Badge variant="default">Default</Badge>}
+      <Badge variant="light" color={color} leftSection={<Icon size={12} aria-hidden />}>
         {word}
       </Badge>
       {provider.address && <Code>{provider.address}</Code>}

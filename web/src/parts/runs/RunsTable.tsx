@@ -41,7 +41,7 @@ export const RunsTable = memo(function RunsTable({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
-    overscan: 8,
+    overscan: 4,
     useFlushSync: false,
   });
   useKeptScroll(box, rows.length > 0);
