@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 import pytest
@@ -84,7 +84,10 @@ class Watched:
     def at(self, share: float) -> tuple[int, int]:
         """Megabytes of the command, and of its largest worker."""
         wait_for_share(self._folder, self.process, share)
-        workers = workers_of(self.process.pid)
+        # What is resumed has its share before it has workers.
+        while not (workers := workers_of(self.process.pid)):
+            assert self.process.poll() is None, "it ended before it could be looked at"
+            time.sleep(0.1)
         return megabytes(self.process.pid), max(megabytes(one) for one in workers)
 
     def check_flat(self, first: float, last: float, between: Callable[[], object] = lambda: None) -> None:
@@ -98,9 +101,13 @@ class Watched:
     def kill_worker(self) -> None:
         os.kill(workers_of(self.process.pid)[0], signal.SIGKILL)
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
 
 
 @pytest.mark.soak
@@ -113,12 +120,12 @@ def test_ten_million_records_survive_kills_in_flat_memory(tmp_path: Path) -> Non
     folder.plan(PLAN)
     write_records(tmp_path / "records.jsonl", RECORDS)
     print(f"\n{RECORDS:,} records written in {time.perf_counter() - began:.0f} s")
-    first = Watched(folder)
-    first.check_flat(0.2, 0.5, first.kill_worker)
-    first.kill()
-    second = Watched(folder, "--resume")
-    second.check_flat(0.6, 0.9)
-    summary = finished(second.process)
+    # The command itself is killed at the end of this.
+    with Watched(folder) as first:
+        first.check_flat(0.2, 0.5, first.kill_worker)
+    with Watched(folder, "--resume") as second:
+        second.check_flat(0.6, 0.9)
+        summary = finished(second.process)
     print(f"scored, killed and resumed in {time.perf_counter() - began:.0f} s")
     assert (summary["records"], summary["duplicateIds"]) == (RECORDS, 0)
     assert RECORDS * 0.3 < summary["resumed"] < RECORDS

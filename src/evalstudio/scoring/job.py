@@ -323,9 +323,10 @@ def workers_of(job: ScoringJob, runner: EvaluationRunner) -> int:
     """
     if job.workers is not None:
         return job.workers
-    if not runner.inline or job.limit is not None or not job.dataset.is_file():
+    dataset = dataset_of(job)
+    if not runner.inline or job.limit is not None or not dataset.is_file:
         return 1
-    if job.dataset.stat().st_size * job.share < _LARGE:
+    if dataset.size * job.share < _LARGE:
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(allowed, _MOST)
