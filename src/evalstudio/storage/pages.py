@@ -55,12 +55,15 @@ class RowsQuery:
             if (convert := _converter(column)) is not None
         ]
         document = func.json_array(*(_in_json(column) for column in columns.c))
-        self._as_text = select(func.group_concat(document)).select_from(columns)
+        self.as_text = select(func.group_concat(document)).select_from(columns)
 
     def all(self, unit: Transaction, values: Mapping[str, Any] = _NONE) -> Sequence[AnyRow]:
         if unit.is_postgres:
             return unit.connection.execute(self._query, values).all()
-        rows = unit.connection.execute(self._as_text, values).scalar()
+        return self.in_text(unit.connection.execute(self.as_text, values).scalar())
+
+    def in_text(self, rows: str | None) -> Sequence[AnyRow]:
+        """The rows of the text that SQLite makes of them."""
         return [self._row(self._converted(row)) for row in orjson.loads(f"[{rows}]")] if rows else ()
 
     def _converted(self, row: list[Any]) -> list[Any]:
@@ -95,8 +98,11 @@ class PageQuery:
         part = query.order_by(identity.desc()).limit(bindparam("most", type_=Integer))
         sizes = cast(Select[Any], part.with_only_columns(identity, _size_of(query)))
         self._sizes = RowsQuery(sizes)
-        self._bytes = select(func.sum(sizes.subquery().c.size))
+        self._bytes = select(func.sum(sizes.subquery().c.size).label("bytes"))
         self._rows = RowsQuery(part)
+        size = self._bytes.subquery().c.bytes
+        text = self._rows.as_text.scalar_subquery()
+        self._bounded = select(size, case((size <= literal(LARGEST_PAGE_BYTES), text)))
 
     def read(
         self, unit: Transaction, values: Mapping[str, Any], cursor: str | None, limit: int
@@ -107,14 +113,21 @@ class PageQuery:
         values = {**values, "most": limit + 1}
         if cursor is not None:
             values["after"] = read_cursor(cursor)
-        size = unit.connection.execute(self._bytes, values).scalar()
-        if size is None:
-            return (), None
-        if size > LARGEST_PAGE_BYTES and (most := self._fitting(unit, values)) is not None:
+        rows = self._all(unit, values)
+        if rows is None and (most := self._fitting(unit, values)) is not None:
             rows = self._rows.all(unit, {**values, "most": most})
-            return rows, cursor_after(rows[-1].id)
-        rows = self._rows.all(unit, values)
+            # Without a transaction, all of them may have been deleted since.
+            return rows, cursor_after(rows[-1].id) if rows else None
+        rows = self._rows.all(unit, values) if rows is None else rows
         return rows[:limit], cursor_after(rows[limit - 1].id) if len(rows) > limit else None
+
+    def _all(self, unit: Transaction, values: Mapping[str, Any]) -> Sequence[AnyRow] | None:
+        """The rows, unless they are more bytes than a page may have; on SQLite by one statement."""
+        if unit.is_postgres:
+            size = unit.connection.execute(self._bytes, values).scalar()
+            return None if (size or 0) > LARGEST_PAGE_BYTES else self._rows.all(unit, values)
+        size, text = unit.connection.execute(self._bounded, values).one()
+        return None if (size or 0) > LARGEST_PAGE_BYTES else self._rows.in_text(text)
 
     def _fitting(self, unit: Transaction, values: Mapping[str, Any]) -> int | None:
         """How many rows make a page, at least one, where not all of them do."""
