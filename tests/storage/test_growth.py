@@ -188,7 +188,10 @@ async def test_a_million_runs_stay_listable(tmp_path: Path, monkeypatch: pytest.
     small = await work_of_lists()
     multiply_runs(tmp_path / DEFAULT_PATH, number // 100_000 - 1)
     large = await work_of_lists()
-    assert {name: (small[name], large[name]) for name in small if large[name] > 2 * small[name] + 20} == {}
+    # Where no index leads to the runs, so much as looking at a hundred thousand of them takes.
+    scanned = {"text", *SCANNED}
+    most = {name: 20_000 if name in scanned else 2 * work + 20 for name, work in small.items()}
+    assert {name: (small[name], large[name]) for name in small if large[name] > most[name]} == {}
     async with await open_store(StorageSettings(), tmp_path) as store:
         await check_quick(store)
 
