@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -185,6 +187,10 @@ async def test_a_million_runs_stay_listable(tmp_path: Path, monkeypatch: pytest.
 
     async with await open_store(StorageSettings(), tmp_path) as store:
         await fill(store, 100_000)
+    with closing(sqlite3.connect(tmp_path / DEFAULT_PATH)) as connection:
+        # As in a project that has been at work: hardly a run waits.
+        connection.execute("UPDATE runs SET status = 'completed', outcome = 'pass' WHERE status = 'queued'")
+        connection.commit()
     small = await work_of_lists()
     multiply_runs(tmp_path / DEFAULT_PATH, number // 100_000 - 1)
     large = await work_of_lists()
