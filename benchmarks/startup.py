@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,40 +30,81 @@ app()
 """
 
 
-# Seconds from the prompt, of commands on a small project.
-LONGEST = 0.5
-COMMANDS = (["status"], ["run", "list"], ["eval", "run"])
+# Seconds of CPU from the prompt, of commands on a small project. Running an eval imports what talks to the
+# agent, judges and stores besides what the others do.
+LONGEST = {"status": 0.5, "run list": 0.5, "eval run": 0.65}
+_AGENT = """
+from evalstudio import ConnectorContext, define_connector
+
+
+@define_connector
+def shop(ctx: ConnectorContext) -> str:
+    return "We are open from 9 to 18."
+"""
+_SCENARIO = """
+name: Question {number}
+script: [When are you open?]
+evaluators:
+  - {{type: regex, config: {{pattern: "9 to 18"}}}}
+"""
+_EVAL = """
+connectors:
+  - {name: Shop, type: shop}
+evals:
+  - {name: Opening hours, scenarios: [Question 1, Question 2], connectors: [Shop]}
+"""
 
 
 def measure() -> list[BenchmarkLine]:
-    return [_help(), *(_command(words) for words in COMMANDS)]
+    return [_help(), *_commands()]
 
 
-def _command(words: list[str]) -> BenchmarkLine:
-    """How long a command takes, beside how much of that is imports (``-X importtime``)."""
+def _commands() -> list[BenchmarkLine]:
+    """Commands on a project of two scenarios in files, beside a Python that does nothing."""
     with tempfile.TemporaryDirectory() as folder:
+        _write_project(Path(folder))
         evalstudio = [sys.executable, "-m", "evalstudio"]
-        for prepare in (["init", "."], ["eval", "run"]):
-            subprocess.run([*evalstudio, *prepare], cwd=folder, check=True, capture_output=True)
-        command = [*evalstudio, *words]
-        seconds = statistics.median(_seconds(command, folder) for _ in range(ROUNDS * 2))
-        timed = [sys.executable, "-X", "importtime", *command[1:]]
-        trace = subprocess.run(timed, cwd=folder, check=True, capture_output=True, text=True).stderr
+        for prepare in (["apply", "definitions"], ["eval", "run"]):
+            _seconds([*evalstudio, *prepare], folder)
+        return [_command([*evalstudio, *words.split()], words, folder) for words in LONGEST]
+
+
+def _write_project(folder: Path) -> None:
+    (folder / "definitions").mkdir()
+    (folder / "evalstudio.config.json").write_text(json.dumps({"name": "small", "plugins": ["./agent.py"]}))
+    (folder / "agent.py").write_text(_AGENT)
+    scenarios = "".join(f"---\nkind: scenario{_SCENARIO.format(number=number)}" for number in (1, 2))
+    (folder / "definitions" / "scenarios.yaml").write_text(scenarios)
+    (folder / "definitions" / "evals.yaml").write_text(_EVAL)
+
+
+def _command(command: list[str], words: str, folder: str) -> BenchmarkLine:
+    """How long a command takes, beside a bare Python and how much of it is imports (``-X importtime``)."""
+    times = [(_seconds(command, folder), _seconds([sys.executable, "-c", "pass"], folder)) for _ in range(10)]
+    seconds, bare = (min(part) for part in zip(*times, strict=True))
+    timed = [sys.executable, "-X", "importtime", *command[1:]]
+    trace = subprocess.run(timed, cwd=folder, env=_WARM, check=True, capture_output=True, text=True).stderr
     rows = [line.removeprefix("import time:").split("|") for line in trace.splitlines() if "|" in line]
     imports = sum(int(own) for own, *_ in rows if own.strip().isdigit()) / 1e6
     return BenchmarkLine(
-        f"evalstudio {' '.join(words)}, a small project",
-        f"{seconds * 1000:.0f} ms",
-        f"{imports * 1000:.0f} ms of imports, traced",
-        f"≤ {LONGEST * 1000:.0f} ms",
-        seconds <= LONGEST,
+        f"evalstudio {words}, a small project",
+        f"{seconds * 1000:.0f} ms of CPU",
+        f"{bare * 1000:.0f} ms python -c pass; {imports * 1000:.0f} ms of imports, traced",
+        f"≤ {LONGEST[words] * 1000:.0f} ms",
+        seconds <= LONGEST[words],
     )
 
 
+# Installed packages have their bytecode beside them, whatever the shell says.
+_WARM = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def _seconds(command: list[str], folder: str) -> float:
-    start = time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return time.perf_counter() - start
+    """The CPU time of a process, which others on the machine disturb least."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=folder, env=_WARM, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _help() -> BenchmarkLine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,19 @@ class TestThePackage:
         code = f"{made}; {types}; print('aiohttp' in sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "False"
+
+    def test_runs_an_agent_that_is_a_function_without_an_http_client(self, tmp_path: Path) -> None:
+        code = (
+            "import sys, os; os.chdir(sys.argv[1])\n"
+            "from evalstudio.cli import main\n"
+            "for words in (['init', '.'], ['eval', 'run']):\n"
+            "    sys.argv = ['evalstudio', *words]\n"
+            "    try: main()\n"
+            "    except SystemExit as end: assert not end.code, end.code\n"
+            "print('LOADED', [name for name in ('aiohttp', 'rich.progress') if name in sys.modules])\n"
+            "print('TYPES', 'evalstudio.evaluators.builtin.tool_usage' in sys.modules)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-2:] == ["LOADED []", "TYPES False"]

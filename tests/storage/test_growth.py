@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pytest
+from tests.support.many_runs import multiply_runs
 from tests.support.stored_runs import ending, new_run, turn
 
+from evalstudio.execution.home import JudgedExecutions, home_cards
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution
-from evalstudio.storage import sqlite
+from evalstudio.storage import lists, sqlite
 from evalstudio.storage.contract import Filters
-from evalstudio.storage.opening import open_store
+from evalstudio.storage.opening import DEFAULT_PATH, open_store
 from evalstudio.storage.store import SqlStore
 
 
@@ -119,6 +124,82 @@ def count_steps(
         return done[0] - before
 
     return steps
+
+
+# No index leads to these, alone or together.
+SCANNED = {
+    "text nobody wrote": Filters(text="nowhere"),
+    "case": Filters(case_name="case 9999"),
+    "fault": Filters(fault="system"),
+    "outcome": Filters(outcome="unasserted"),
+    "status": Filters(status="completed", connector_id="c1"),
+    "failed of a connector": Filters(connector_id="c1", outcome="error"),
+    "label": Filters(labels=("release",)),
+}
+
+
+async def test_a_page_that_no_index_leads_to_looks_at_a_bounded_number_of_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = count_steps(monkeypatch)
+    monkeypatch.setattr(lists, "MOST_SCANNED", 400)
+    store = await open_store(StorageSettings(), tmp_path)
+    try:
+        await fill(store, 2_000)
+        small = {name: await steps(partial(store.runs, filters)) for name, filters in SCANNED.items()}
+        await store.close()
+        multiply_runs(tmp_path / DEFAULT_PATH, 9)
+        store = await open_store(StorageSettings(), tmp_path)
+        large = {name: await steps(partial(store.runs, filters)) for name, filters in SCANNED.items()}
+        bounded = await all_of(store, Filters(text="case 77"), limit=3)
+        monkeypatch.setattr(lists, "MOST_SCANNED", 1_000_000)
+        assert bounded == await all_of(store, Filters(text="case 77"), limit=500)
+        assert len(bounded) > 100
+    finally:
+        await store.close()
+    grown = {name: (small[name], large[name]) for name in SCANNED if large[name] > 3 * small[name] + 10}
+    assert grown == {}
+
+
+async def all_of(store: SqlStore, filters: Filters, limit: int) -> list[str]:
+    ids: list[str] = []
+    cursor = None
+    while True:
+        page = await store.runs(filters, cursor=cursor, limit=limit)
+        ids += [run.id for run in page.items]
+        if (cursor := page.cursor) is None:
+            return ids
+
+
+@pytest.mark.soak
+async def test_a_million_runs_stay_listable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``EVALSTUDIO_STORED_RUNS`` for another number."""
+    steps = count_steps(monkeypatch)
+    number = int(os.environ.get("EVALSTUDIO_STORED_RUNS", "1000000"))
+
+    async def work_of_lists() -> dict[str, int]:
+        async with await open_store(StorageSettings(), tmp_path) as store:
+            filters = {**LISTS, **SCANNED}
+            work = {name: await steps(partial(store.runs, one)) for name, one in filters.items()}
+            work["executions"] = await steps(store.executions)
+            work["home"] = await steps(partial(home_cards, store, JudgedExecutions()))
+            return work
+
+    async with await open_store(StorageSettings(), tmp_path) as store:
+        await fill(store, 100_000)
+    with closing(sqlite3.connect(tmp_path / DEFAULT_PATH)) as connection:
+        # As in a project that has been at work: hardly a run waits.
+        connection.execute("UPDATE runs SET status = 'completed', outcome = 'pass' WHERE status = 'queued'")
+        connection.commit()
+    small = await work_of_lists()
+    multiply_runs(tmp_path / DEFAULT_PATH, number // 100_000 - 1)
+    large = await work_of_lists()
+    # Where no index leads to the runs, so much as looking at a hundred thousand of them takes.
+    scanned = {"text", *SCANNED}
+    most = {name: 20_000 if name in scanned else 2 * work + 20 for name, work in small.items()}
+    assert {name: (small[name], large[name]) for name in small if large[name] > most[name]} == {}
+    async with await open_store(StorageSettings(), tmp_path) as store:
+        await check_quick(store)
 
 
 @pytest.mark.soak

@@ -15,7 +15,18 @@ from typing import Any, cast
 
 import orjson
 from pydantic import ConfigDict, TypeAdapter
-from sqlalchemy import BindParameter, ColumnElement, Integer, Select, Table, bindparam, literal, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    Table,
+    bindparam,
+    func,
+    literal,
+    literal_column,
+    select,
+)
 
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
@@ -24,11 +35,7 @@ from ..messages import Message, UnreadableItem, read_messages
 from ..project.entities import Execution, Run, RunSummary, id_floor, name_key
 from .attempts import FINAL_RESULTS
 from .columns import Id
-from .contract import (
-    EVERYTHING,
-    Filters,
-    Page,
-)
+from .contract import EVERYTHING, Filters, Page, cursor_after, read_cursor
 from .errors import NotFound
 from .labels import labelled
 from .pages import PageQuery, RowsQuery
@@ -54,6 +61,10 @@ SUBJECT_KEY = ("scenario_id", "scenario_name", "case_name", "persona_id", "conne
 # Filters whose values become parameters, so that the same statement serves all of their values.
 _COMPARED = ("eval_id", "execution_id", "scenario_id", "connector_id", "persona_id")
 _MOMENTS = ("since", "until")
+# Each with an index of its own; the first that is given leads to the fewest runs.
+_OWNERS = ("execution_id", "scenario_id", "connector_id", "persona_id", "eval_id")
+# So many runs are looked at for one page where no index leads to those that match.
+MOST_SCANNED = 100_000
 
 
 def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:
@@ -117,16 +128,64 @@ def run_conditions(filters: Filters) -> list[Any]:
 
 
 @lru_cache(256)
-def _run_pages(shape: Filters, names: tuple[str, ...], after: bool) -> PageQuery:
+def _run_pages(shape: Filters, names: tuple[str, ...], after: bool, bounded: bool) -> PageQuery:
     query = select(*RUN_COLUMNS).where(*run_conditions(_with_parameters(shape, names)))
+    if bounded:
+        query = query.where(runs.c.id >= bindparam("floor", type_=Id()))
     return PageQuery(query, runs.c.id, after=after)
 
 
 def _run_rows(
     unit: Transaction, filters: Filters, cursor: str | None, limit: int
 ) -> tuple[Sequence[AnyRow], str | None]:
+    """The rows of a page. It may end early, with a cursor, where too many runs would be looked at for it."""
     shape, values = _parameters(filters)
-    return _run_pages(shape, tuple(values), cursor is not None).read(unit, values, cursor, limit)
+    floor = None if _has_index(shape, values) else _last_looked_at(unit, values, cursor)
+    pages = _run_pages(shape, tuple(values), cursor is not None, floor is not None)
+    rows, following = pages.read(unit, values if floor is None else {**values, "floor": floor}, cursor, limit)
+    return rows, following if floor is None else following or cursor_after(floor)
+
+
+def _has_index(shape: Filters, values: Mapping[str, Any]) -> bool:
+    """Whether an index leads to the runs that match, so that no others are looked at."""
+    owners = sum(name in values for name in _OWNERS)
+    if owners:
+        return owners == 1 and shape == EVERYTHING
+    return shape == EVERYTHING or shape in _INDEXED
+
+
+_INDEXED = (
+    *(Filters(status=status) for status in OPEN_STATUSES),
+    *(Filters(outcome=outcome) for outcome in ("fail", "error")),
+)
+
+
+# Rows are numbered as they come, so that this is at least how many there are.
+_NEWEST_ROW = select(func.max(literal_column("rowid"))).select_from(runs)
+
+
+@lru_cache(64)
+def _floors(names: tuple[str, ...], after: bool) -> Select[tuple[str]]:
+    query = select(runs.c.id).where(*run_conditions(_with_parameters(EVERYTHING, names)))
+    if after:
+        query = query.where(runs.c.id < bindparam("after", type_=Id()))
+    return query.order_by(runs.c.id.desc()).limit(1).offset(bindparam("passed", type_=Integer))
+
+
+def _last_looked_at(unit: Transaction, values: Mapping[str, Any], cursor: str | None) -> str | None:
+    """The last run to look at for a page, of those that one index leads to; none where all of them may be.
+
+    On SQLite alone, where the number of rows is known without counting them.
+    """
+    if unit.is_postgres or (unit.connection.execute(_NEWEST_ROW).scalar() or 0) <= MOST_SCANNED:
+        return None
+    owner = next((name for name in _OWNERS if name in values), None)
+    leading = {name: value for name, value in values.items() if name == owner or name in _MOMENTS}
+    query = _floors(tuple(leading), cursor is not None)
+    leading["passed"] = MOST_SCANNED - 1
+    if cursor is not None:
+        leading["after"] = read_cursor(cursor)
+    return unit.connection.execute(query, leading).scalar()
 
 
 def list_runs(

@@ -63,7 +63,7 @@ class RowsQuery:
         self._row = namedtuple("Row", columns.c.keys())._make  # pyright: ignore[reportUntypedNamedTuple] - made of what is selected
         self._converters = _converters(columns.c, Boolean, Float)
         places: ColumnElement[Any] = literal_column(f"'[{','.join(['%s'] * len(columns.c))}]'")
-        self._as_text = _joined(func.printf(places, *map(_as_written, columns.c)), columns)
+        self.as_text = _joined(func.printf(places, *map(_as_written, columns.c)), columns)
         # With a damaged document all of that cannot be read; then each one is read by itself.
         self._one_by_one = _joined(func.json_array(*map(_in_json, columns.c)), columns)
         self._each_converter = _converters(columns.c, Boolean, Float, Json)
@@ -74,7 +74,12 @@ class RowsQuery:
         """The rows, or what ``read`` makes of each; the rest of a row is gone before the next is read."""
         if unit.is_postgres or (self._bytes is not None and self._size(unit, values) > LARGEST_PAGE_BYTES):
             return [read(row) for row in unit.connection.execute(self._query, values)]
-        rows = unit.connection.execute(self._as_text, values).scalar()
+        return self.in_text(unit.connection.execute(self.as_text, values).scalar(), unit, values, read)
+
+    def in_text(
+        self, rows: str | None, unit: Transaction, values: Mapping[str, Any], read: Callable[[AnyRow], Any]
+    ) -> Sequence[Any]:
+        """The rows of the text that SQLite makes of them."""
         try:
             return self._read(rows, self._converters, read)
         except (orjson.JSONDecodeError, TypeError):
@@ -138,8 +143,11 @@ class PageQuery:
         part = query.order_by(identity.desc()).limit(bindparam("most", type_=Integer))
         sizes = cast(Select[Any], part.with_only_columns(identity, _size_of(query)))
         self._sizes = RowsQuery(sizes)
-        self._bytes = select(func.sum(sizes.subquery().c.size))
+        self._bytes = select(func.sum(sizes.subquery().c.size).label("bytes"))
         self._rows = RowsQuery(part)
+        size = self._bytes.subquery().c.bytes
+        text = self._rows.as_text.scalar_subquery()
+        self._bounded = select(size, case((size <= literal(LARGEST_PAGE_BYTES), text)))
 
     def read(
         self,
@@ -155,14 +163,23 @@ class PageQuery:
         values = {**values, "most": limit + 1}
         if cursor is not None:
             values["after"] = read_cursor(cursor)
-        size = unit.connection.execute(self._bytes, values).scalar()
-        if size is None:
-            return (), None
-        if size > LARGEST_PAGE_BYTES and (most := self._fitting(unit, values)) is not None:
+        rows = self._all(unit, values, read)
+        if rows is None and (most := self._fitting(unit, values)) is not None:
             rows = self._rows.all(unit, {**values, "most": most}, read)
-            return rows, cursor_after(rows[-1].id)
-        rows = self._rows.all(unit, values, read)
+            # Without a transaction, all of them may have been deleted since.
+            return rows, cursor_after(rows[-1].id) if rows else None
+        rows = self._rows.all(unit, values, read) if rows is None else rows
         return rows[:limit], cursor_after(rows[limit - 1].id) if len(rows) > limit else None
+
+    def _all(
+        self, unit: Transaction, values: Mapping[str, Any], read: Callable[[AnyRow], Any]
+    ) -> Sequence[Any] | None:
+        """The rows, unless they are more bytes than a page may have; on SQLite by one statement."""
+        if unit.is_postgres:
+            size = unit.connection.execute(self._bytes, values).scalar()
+            return None if (size or 0) > LARGEST_PAGE_BYTES else self._rows.all(unit, values, read)
+        size, text = unit.connection.execute(self._bounded, values).one()
+        return None if (size or 0) > LARGEST_PAGE_BYTES else self._rows.in_text(text, unit, values, read)
 
     def _fitting(self, unit: Transaction, values: Mapping[str, Any]) -> int | None:
         """How many rows make a page, at least one, where not all of them do."""

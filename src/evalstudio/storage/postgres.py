@@ -89,7 +89,7 @@ class PostgresDatabase:
         self.outages = OutagePolicy("database", PATIENCE_SECONDS)
         self._closed = False
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def read(self, operation: Operation[T], *, at_once: bool = False) -> T:
         return await self._persist(lambda _: self._read(operation))
 
     async def write(self, operation: Operation[T]) -> T:

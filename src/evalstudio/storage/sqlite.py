@@ -36,6 +36,8 @@ _BUSY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _LARGEST_BATCH = 500
 _READERS = 4
+# Of connections whose statements need no transaction around them.
+_AT_ONCE = "evalstudio_at_once"
 _LOOK_AT_FILE_SECONDS = 1.0
 
 
@@ -70,7 +72,12 @@ def connect(path: Path, *, reading: bool = False, full_sync: bool = False) -> En
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        if not reading:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        elif not connection.get_execution_options().get(_AT_ONCE):
+            # Waits for nobody, so that no error has to be translated; that would take longer than the query.
+            driver = cast(sqlite3.Connection, connection.connection.dbapi_connection)
+            driver.execute("BEGIN")
 
     return engine
 
@@ -132,6 +139,7 @@ class SqliteDatabase:
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._reading = connect(path, reading=True)
+        self._reading_at_once = self._reading.execution_options(**{_AT_ONCE: True})
         self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
         self.outages = OutagePolicy("database")
         self._file = _identity(path)
@@ -141,16 +149,17 @@ class SqliteDatabase:
         self._writer = Thread(target=self._write_all, name="evalstudio-writer", daemon=True)
         self._writer.start()
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def read(self, operation: Operation[T], *, at_once: bool = False) -> T:
         self._check_open()
+        engine = self._reading_at_once if at_once else self._reading
         return await self.outages.persist(
-            lambda _: self._loop.run_in_executor(self._readers, self._read, operation)
+            lambda _: self._loop.run_in_executor(self._readers, self._read, operation, engine)
         )
 
-    def _read(self, operation: Operation[T]) -> T:
+    def _read(self, operation: Operation[T], engine: Engine) -> T:
         self._check_file()
         try:
-            with self._reading.connect() as connection:
+            with engine.connect() as connection:
                 return operation(Transaction(connection))
         except DBAPIError as error:
             raise sqlite_failure(error, self.path) from None

@@ -60,7 +60,7 @@ class Database(Protocol):
 
     @property
     def on_one_machine(self) -> bool: ...
-    async def read(self, operation: Callable[[Transaction], T]) -> T: ...
+    async def read(self, operation: Callable[[Transaction], T], *, at_once: bool = False) -> T: ...
     async def write(self, operation: Callable[[Transaction], T]) -> T: ...
     async def close(self) -> None: ...
 
@@ -75,6 +75,16 @@ def _reading(operation: Operation[P, T]) -> Method[P, T]:
     @wraps(operation)
     async def method(store: SqlStore, *args: P.args, **kwargs: P.kwargs) -> T:
         return await store.database.read(lambda unit: operation(unit, *args, **kwargs))
+
+    return method
+
+
+def _reading_at_once(operation: Operation[P, T]) -> Method[P, T]:
+    """The same of one whose statements are right by themselves: SQLite needs no transaction around them."""
+
+    @wraps(operation)
+    async def method(store: SqlStore, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await store.database.read(lambda unit: operation(unit, *args, **kwargs), at_once=True)
 
     return method
 
@@ -201,8 +211,8 @@ class SqlStore:
     runs = _reading(lists.list_runs)
     snapshots = _reading(lists.get_snapshots)
     run_json = _reading(lists.run_json)
-    run_page_json = _reading(lists.run_page_json)
-    execution_page_json = _reading(lists.execution_page_json)
+    run_page_json = _reading_at_once(lists.run_page_json)
+    execution_page_json = _reading_at_once(lists.execution_page_json)
     tally_executions = _reading(tallies.tally_executions)
     tally = _reading(tallies.tally)
     run_groups = _reading(tallies.run_groups)
