@@ -17,7 +17,7 @@ from tests.support.projects import make_project, scripted
 LONGEST_TASK = 150
 MOST_OF_A_STEP = 34
 STORED_RUNS = 100_000
-LARGEST_SCRIPT = 350_000
+LARGEST_SCRIPT = 300_000
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 // One subject on both sides: the verdicts, what changed in its definitions, and the two conversations.
 import { ActionIcon, Button, Group, Paper, Select, Stack, Text, Title } from '@mantine/core';
 import { IconArrowLeft, IconChevronLeft, IconChevronRight } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { Schemas } from '../../api/client';
@@ -124,12 +124,21 @@ function telling(runs: Schemas['RunSummary'][], passed: boolean): string | null 
   return (match ?? runs[0])?.id ?? null;
 }
 
+/** One of the runs; while another is read, the one before stays. */
+function useRun(id: string | null) {
+  return useQuery({ ...runQuery(id ?? ''), enabled: id !== null, placeholderData: keepPreviousData });
+}
+
 function Pair({ runs }: { runs: Schemas['ComparedRuns'] }) {
   const worse = runs.candidate.some((run) => standingOf(run) !== 'pass');
   const [baseId, setBaseId] = useState(() => telling(runs.base, worse));
   const [candidateId, setCandidateId] = useState(() => telling(runs.candidate, !worse));
-  const base = useQuery({ ...runQuery(baseId ?? ''), enabled: baseId !== null });
-  const candidate = useQuery({ ...runQuery(candidateId ?? ''), enabled: candidateId !== null });
+  const base = useRun(baseId);
+  const candidate = useRun(candidateId);
+  const failed = [base, candidate].find((one) => one.error);
+  if (failed?.error) return <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />;
+  // All parts come at once, so that none moves another.
+  if (base.isLoading || candidate.isLoading) return <Loading rows={8} />;
   const both = base.data && candidate.data ? ([base.data, candidate.data] as const) : null;
   return (
     <>

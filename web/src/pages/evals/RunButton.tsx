@@ -1,5 +1,5 @@
 // Starts an eval, as often as wanted, and goes to where it can be watched.
-import { Button, Checkbox, Group, NumberInput, Popover, Stack, Text } from '@mantine/core';
+import { Button, Checkbox, Group, Popover, Stack, Text, TextInput } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -51,13 +51,15 @@ export function RunButton({ evaluation, size }: { evaluation: Eval; size?: 'xs' 
             if (!start.isPending) start.mutate();
           }}
         >
-          <NumberInput
+          {/* The browser's own field for numbers: the library's is a tenth of what this page loads first. */}
+          <TextInput
+            type="number"
             label="Repetitions"
             description="How often each combination runs"
             min={1}
             max={10_000}
             value={repetitions}
-            onChange={setRepetitions}
+            onChange={(event) => setRepetitions(event.currentTarget.value)}
             data-autofocus
           />
           <Checkbox

@@ -40,7 +40,7 @@ function AlarmView({ alarm }: { alarm: Schemas['Alarm'] }) {
     <Stack gap={4}>
       <Group gap="xs">
         <Badge variant="light" color={alarm.endedAt ? 'gray' : 'red'}>
-          {alarm.endedAt ? 'over' : 'open'}
+          {alarm.endedAt ? 'Over' : 'Open'}
         </Badge>
         <RelativeTime at={alarm.createdAt} />
         {alarm.delivery !== 'none' && (
