@@ -6,10 +6,10 @@ BIN := .venv/bin
 # Without bytecode every command of the tests would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup web demo test parts soak lint types types-src types-tests web-check format hooks coverage mutants bench lock clean
+.PHONY: help setup web demo test parts soak lint types types-src types-tests web-check format hooks coverage mutants bench bench-peers lock clean
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: ## Make .venv, install everything needed, build the web UI
 	@scripts/setup
@@ -71,12 +71,21 @@ mutants: setup ## Put small faults into the code that decides; the tests must no
 bench: setup ## Speed as ratios against raw floors, in one run
 	@$(BIN)/python -m benchmarks
 
+bench-peers: setup ## The same work by EvalStudio, autoevals, pydantic-evals and plain code
+	@[ -x .venv-peers/bin/python ] || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-peers
+	@VIRTUAL_ENV="$(CURDIR)/.venv-peers" UV_COMPILE_BYTECODE=1 \
+		$(BIN)/uv pip sync --quiet --require-hashes benchmarks/peers.lock
+	@$(BIN)/python -m benchmarks.peers
+
 lock: ## Resolve the dependencies anew into requirements.lock
 	@[ -x $(BIN)/uv ] || scripts/setup
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements.lock
+	@$(BIN)/uv pip compile benchmarks/peers.in --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+		--upgrade --quiet -o benchmarks/peers.lock
 
 clean: ## Remove what the commands above made
-	@rm -rf .venv dist build .hypothesis .ruff_cache .import_linter_cache .coverage .coverage.*
+	@rm -rf .venv .venv-peers dist build .hypothesis .ruff_cache .import_linter_cache .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
