@@ -189,13 +189,12 @@ async def test_a_refusal_is_no_answer(message: Any) -> None:
 
 
 async def test_a_verdict_in_a_call_of_a_tool_that_was_not_offered_is_no_answer() -> None:
-    call = {"function": {"name": "approve", "arguments": VERDICT}}
-    async with ModelServer(completion({"content": None, "tool_calls": [call]})) as server:
-        async with open_llm(server) as llm:
-            with pytest.raises(ModelError, match="no usable answer, twice"):
-                await llm.answer(ASKED, Verdict)
-            with pytest.raises(ModelError, match="answered nothing"):
-                await llm.chat(ASKED)
+    reply = completion({"tool_calls": [{"function": {"name": "approve", "arguments": VERDICT}}]})
+    async with ModelServer(reply) as server, open_llm(server) as llm:
+        with pytest.raises(ModelError, match="no usable answer, twice"):
+            await llm.answer(ASKED, Verdict)
+        with pytest.raises(ModelError, match="answered nothing"):
+            await llm.chat(ASKED)
 
 
 async def test_several_answers_where_one_was_asked_for_are_none() -> None:
@@ -208,13 +207,14 @@ async def test_several_answers_where_one_was_asked_for_are_none() -> None:
 
 @pytest.mark.parametrize("finish", ["error", "content_filter"])
 async def test_a_reply_that_broke_off_is_no_answer_however_whole_it_looks(finish: str) -> None:
-    choice = {"index": 0, "message": {"content": VERDICT}, "finish_reason": finish}
-    async with ModelServer(Reply(body=json.dumps({"choices": [choice]}))) as server:
-        async with open_llm(server) as llm:
-            with pytest.raises(ModelError, match="not complete"):
-                await llm.answer(ASKED, Verdict)
-            with pytest.raises(ModelError, match="answered nothing"):
-                await llm.chat(ASKED)
+    reply = Reply(
+        body=json.dumps({"choices": [{"message": {"content": VERDICT}, "finish_reason": finish}]})
+    )
+    async with ModelServer(reply) as server, open_llm(server) as llm:
+        with pytest.raises(ModelError, match="not complete"):
+            await llm.answer(ASKED, Verdict)
+        with pytest.raises(ModelError, match="answered nothing"):
+            await llm.chat(ASKED)
 
 
 @pytest.mark.parametrize("content", [7, {"text": VERDICT}, True])

@@ -261,8 +261,12 @@ def test_the_text_of_a_requirement_reads_as_the_same(requirement: Requirement) -
 
 def results_file(path: Path, outcomes: str, **more: Any) -> Path:
     words = {"p": "pass", "f": "fail", "e": "error"}
+    rest: dict[str, Any] = {"criterionScores": {}, "evaluatorResults": [], "results": []}
     lines = [
-        json.dumps({"recordId": str(number), "outcome": words[letter], "metrics": {"words": number}, **more})
+        json.dumps(
+            {"recordId": str(number), "line": number + 1, "outcome": words[letter], **rest}
+            | {"metrics": {"words": number}, **more}
+        )
         for number, letter in enumerate(outcomes)
     ]
     path.write_text("\n".join(lines) + "\n")
@@ -291,6 +295,14 @@ def test_records_are_held_against_percentiles_and_an_earlier_results_file(tmp_pa
     assert (
         recorded(f"noRegression={base}", "p" * 60, results_file(tmp_path / "b.jsonl", "p" * 60))[0] == "met"
     )
+
+
+def test_a_failure_is_not_hidden_by_a_second_result_of_the_same_record(tmp_path: Path) -> None:
+    base = results_file(tmp_path / "base.jsonl", "p" * 20)
+    now = results_file(tmp_path / "now.jsonl", "f" * 20)
+    now.write_text(now.read_text() + base.read_text())
+    _, _, regressed = recorded(f"noRegression={base}", "f" * 20 + "p" * 20, now)
+    assert len(regressed) == 20
 
 
 def test_records_without_what_they_are_compared_with_are_undecided(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import orjson
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 _DEEPEST = 200
+_KEY = re.compile(r'"\s*:')
 
 
 class HasJson(Protocol):
@@ -118,6 +120,18 @@ def strict_json(text: str) -> Any:
         return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+
+
+def json_once(text: str) -> Any:
+    """The value of a JSON text; ``ValueError`` also where an object has a key twice.
+
+    Readers differ in which of the two counts, so that the one looked at need not be the one acted upon. Only
+    a text with more keys than its value is read slowly; escapes could write either side of a colon.
+    """
+    value = orjson.loads(text)
+    if "{" in text and ("\\u" in text or len(_KEY.findall(text)) != orjson.dumps(value).count(b'":')):
+        strict_json(text)
+    return value
 
 
 def json_kind(value: object) -> str:

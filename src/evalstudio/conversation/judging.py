@@ -120,6 +120,7 @@ class ConversationJudge:
             criteria=prepared.criteria,
             state=self.state,
             invocations=[done.invocation for done in self.turns],
+            opening=prepared.opening if len(self.turns) <= 1 else (),
             llm=self.services.llm,
             embedder=self.services.embedder,
             limits=self.services.limits,

@@ -46,6 +46,7 @@ class PreparedScenario:
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stop_on_failure: bool = True
     simulated: bool = False
+    opening: Sequence[str] = ()
 
     @property
     def agent_first(self) -> bool:

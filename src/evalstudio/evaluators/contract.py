@@ -141,6 +141,8 @@ class TurnFacts:
     agent_config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     state: Mapping[str, Any] | None = None
     invocations: Sequence[Invocation] = ()
+    # What the agent of a recording said before anybody asked: no answer, but nothing it may say either.
+    opening: Sequence[str] = ()
     llm: LanguageModel | None = None
     embedder: Embedder | None = None
     # In recorded scoring the response and the prompt are given as they are, text or not.

@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ..base.problems import InvalidInput
+from ..base.text import counted
 from ..project.validation import inside
 from ..reporting.comparing import compare
 from ..reporting.comparison import ComparedSide, ComparisonResult
 from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
 from ..reporting.paired import ALPHA
+from ..scoring.result_lines import BadResult, each_result
 from ..scoring.results_file import read_note
-from .scored_files import results_path
-
-_OUTCOMES = frozenset({"pass", "fail", "error", "unasserted"})
+from ..scoring.summary import Duplicates
+from .scored_files import results_path, unreadable
 
 
 def compare_results(
@@ -36,7 +35,12 @@ def compare_results(
         notes.append("nothing says whether both files were scored by the same plan: a .job.json is missing")
         plans = {"base": None, "candidate": None}
     for side, path in paths.items():
-        _read(table, side, path, Parts(evaluators=plans[side]))
+        repeated = _read(table, side, path, Parts(evaluators=plans[side]))
+        if repeated.count:
+            records = counted(repeated.count, "record")
+            notes.append(
+                f"{records} of the {side} with the id of an earlier one: {', '.join(repeated.examples)}"
+            )
     return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha, min_effect=min_effect)
 
 
@@ -72,32 +76,24 @@ def compare_files(
 
 def _side(path: Path) -> ComparedSide:
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return ComparedSide(id=str(path), created_at=written, is_results_file=True)
+    partial = (read_note(path) or {}).get("partial")
+    return ComparedSide(id=str(path), created_at=written, is_results_file=True, partial=partial)
 
 
-def _read(table: ComparisonTable, side: SideName, path: Path, parts: Parts) -> None:
+def _read(table: ComparisonTable, side: SideName, path: Path, parts: Parts) -> Duplicates:
+    repeated = Duplicates()
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                table.add(side, _row(line, parts, f"{path}, line {number}"))
+        for number, result in each_result(path):
+            record_id = str(result["recordId"])
+            names = (None, record_id, None, None, None, None, None)
+            row = ComparedRow(record_id, names, result["outcome"], parts, measures=list(_measures(result)))
+            table.add(side, row)
+            repeated.add(record_id, number)
+    except BadResult as error:
+        raise unreadable(str(path), error) from None
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _row(line: bytes, parts: Parts, place: str) -> ComparedRow:
-    try:
-        result = orjson.loads(line)
-        record_id, outcome = str(result["recordId"]), result["outcome"]
-        if outcome not in _OUTCOMES:
-            raise ValueError(f'"{outcome}" is no outcome')
-        measures = list(_measures(result))
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(
-            f"{place}: is not a result of evalstudio score ({type(error).__name__}: {error}); "
-            "a file that is still being written, or torn, is mended by score --resume"
-        ) from None
-    names = (None, record_id, None, None, None, None, None)
-    return ComparedRow(record_id, names, outcome, parts, measures=measures)
+    return repeated
 
 
 def _measures(result: Mapping[str, Any]) -> Iterator[tuple[MeasureKey, float]]:

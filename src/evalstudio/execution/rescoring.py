@@ -188,7 +188,11 @@ def _conversation(run: Run) -> RecordedConversation:
     seeds = [message for turn in run.turns if turn.number == 0 for message in turn.messages]
     recording = (run.output or {}).get("recording") or {}
     return RecordedConversation(
-        run.id, answered_turns(run), seeds, expected_calls=recording.get("expectedCalls")
+        run.id,
+        answered_turns(run),
+        seeds,
+        expected_calls=recording.get("expectedCalls"),
+        is_live=not recording,
     )
 
 

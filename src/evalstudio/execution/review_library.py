@@ -15,11 +15,11 @@ from ..conversation.preparation import Services, prepare
 from ..conversation.results import RunResult
 from ..evaluators.contract import Embedder
 from ..llm.embeddings import embedder_of
-from ..messages import Message
+from ..messages import Message, as_fields
 from ..plugins import PluginRegistry, create_registry
 from ..recordings.conversation import ConversationBuilder, RecordedConversation
 from ..recordings.reading import conversations_in
-from .reviewing import judge_recorded, with_conversation
+from .reviewing import judge_recorded, with_conversation, without_secrets
 
 Conversation = RecordedConversation | Sequence[Message | Mapping[str, Any]] | Mapping[str, Any]
 
@@ -52,6 +52,7 @@ async def review_conversation(
         )
         redact = Redaction.of(secrets_of(model), shortest=SHORTEST_IN_ANSWERS)
         services = Services(model, embedder or embedder_of(model))
+        recorded = without_secrets(recorded, redact)
         return await judge_recorded(with_conversation(prepared, recorded), recorded, services, redact)
 
 
@@ -67,12 +68,13 @@ def _recorded(conversation: Conversation) -> RecordedConversation:
     if isinstance(conversation, Mapping):
         document: Any = dict(conversation)
     else:
-        document = [one.to_json() if isinstance(one, Message) else dict(one) for one in conversation]
+        items: Sequence[object] = conversation
+        document = [one.to_json() if isinstance(one, Message) else as_fields(one) or one for one in items]
         if not document:
             return RecordedConversation("conversation", ConversationBuilder().turns)
-    items = list(conversations_in([document], "conversation"))
-    if len(items) != 1:
-        raise InvalidInput(Problem(f"holds {len(items)} conversations; give them one by one"))
-    if not isinstance(items[0], RecordedConversation):
-        raise InvalidInput(Problem(items[0].reason, ("conversation",)))
-    return items[0]
+    read = list(conversations_in([document], "conversation"))
+    if len(read) != 1:
+        raise InvalidInput(Problem(f"holds {len(read)} conversations; give them one by one"))
+    if not isinstance(read[0], RecordedConversation):
+        raise InvalidInput(Problem(read[0].reason, ("conversation",)))
+    return read[0]

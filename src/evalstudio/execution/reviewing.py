@@ -11,9 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
-
 from ..base.console import PrintLog
+from ..base.json_text import json_once
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
 from ..connectors.replies import AgentReply
@@ -28,7 +27,7 @@ from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry, with_keys
 from ..evaluators.results import RecordingInfo, Turn
 from ..llm.usage import counting_usage, model_usage
-from ..messages import is_blank
+from ..messages import UnreadableMessage, is_blank, read_call, type_of
 from ..plugins import PluginRegistry
 from ..project.entities import Execution, Stored, iso, name_key, new_id
 from ..project.validation import cases_of
@@ -104,7 +103,9 @@ def with_conversation(prepared: PreparedScenario, conversation: RecordedConversa
     """A prepared scenario with what a conversation brings along: what was said before it, its reference and
     the calls that are expected in it."""
     truth = prepared.ground_truth if conversation.ground_truth is None else conversation.ground_truth
-    prepared = replace(prepared, seeds=list(conversation.seeds), ground_truth=truth)
+    own = () if conversation.is_live else conversation.seeds
+    opening = [message.text for message in own if message.role == "assistant"]
+    prepared = replace(prepared, seeds=list(conversation.seeds), ground_truth=truth, opening=opening)
     if not conversation.expected_calls:
         return prepared
     own = _expected_calls(conversation.expected_calls, {entry.name for entry in prepared.entries})
@@ -122,22 +123,30 @@ def _expected_calls(calls: Sequence[Mapping[str, Any]], names: set[str | None]) 
 
 
 def call_rule(call: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """A call in the shape of a rule, of ours, of OpenAI or of a plain name with arguments."""
-    function = call.get("function")
-    fields = cast(Mapping[str, Any], function) if isinstance(function, Mapping) else call
-    name = fields.get("name") or fields.get("tool")
-    arguments = fields.get("arguments", fields.get("args", fields.get("kwargs")))
-    if isinstance(arguments, str):
-        try:
-            arguments = orjson.loads(arguments or "null")
-        except orjson.JSONDecodeError as error:
-            raise InvalidInput(
-                Problem(f"the arguments are no JSON: {error}", ("expectedCalls", number))
-            ) from None
-    if not isinstance(name, str) or not isinstance(arguments, dict | None):
-        message = "is no call; it needs a name, and arguments by their names"
-        raise InvalidInput(Problem(message, ("expectedCalls", number)))
-    return {"tool": name, "required": True, "arguments": arguments}
+    """A call in whatever shape calls are read in, as a rule; ``kwargs`` are arguments too."""
+    place, fields = ("expectedCalls", number), dict(call)
+    if "kwargs" in fields:
+        fields.setdefault("arguments", fields.pop("kwargs"))
+    try:
+        function = read_call(fields, type_of(fields))["function"]
+        arguments = function["arguments"]
+        arguments = json_once(arguments or "null") if isinstance(arguments, str) else arguments
+    except UnreadableMessage as error:
+        raise InvalidInput(Problem(f"is no call; it needs a name: {error}", place)) from None
+    except ValueError as error:
+        raise InvalidInput(Problem(f"the arguments are no JSON: {error}", place)) from None
+    if not isinstance(arguments, dict | None):
+        raise InvalidInput(Problem("is no call; it needs arguments by their names", place))
+    if arguments is None and (unread := _unread_object(fields)):
+        raise InvalidInput(Problem(f'"{unread}" is not read; the arguments stand under arguments', place))
+    return {"tool": function["name"], "required": True, "arguments": arguments}
+
+
+def _unread_object(call: Mapping[str, Any]) -> str | None:
+    """What may be meant as the arguments of a call that has none: they would not be compared."""
+    inner: object = call.get("function")
+    fields = cast(Mapping[str, Any], inner) if isinstance(inner, Mapping) else call
+    return next((name for name, item in fields.items() if isinstance(item, dict) and item), None)
 
 
 def fault_of(conversation: RecordedConversation) -> tuple[Fault, str] | None:
@@ -178,6 +187,39 @@ async def judge_recorded(
     return result
 
 
+def without_secrets(conversation: RecordedConversation, redact: Redaction) -> RecordedConversation:
+    """A conversation without secrets in what it brings beside its answers, which are looked through later."""
+    if not redact:
+        return conversation
+    asked = [turn.user_message for turn in conversation.turns if turn.user_message is not None]
+    beside = AgentReply([*conversation.seeds, *asked], 0.0, metadata=dict(conversation.metadata))
+    redact_reply(beside, redact)
+    count = len(conversation.seeds)
+    questions = iter(beside.messages[count:])
+    turns = [
+        turn if turn.user_message is None else turn.model_copy(update={"user_message": next(questions)})
+        for turn in conversation.turns
+    ]
+    if turns and (leaked := _leaked_in_opening(conversation, redact)):
+        turns[0] = turns[0].model_copy(update={"redacted": [*(turns[0].redacted or ()), *leaked]})
+    return replace(
+        conversation,
+        turns=turns,
+        seeds=beside.messages[:count],
+        metadata=beside.metadata,
+        error=conversation.error and redact(conversation.error),
+        tools=redacted_data(conversation.tools, redact, ("tools",), []),
+    )
+
+
+def _leaked_in_opening(conversation: RecordedConversation, redact: Redaction) -> list[str]:
+    """Where the agent gave secrets away before the first question: the first turn answers for it."""
+    own = () if conversation.is_live else conversation.seeds
+    opening = AgentReply([message for message in own if message.role == "assistant"], 0.0)
+    redact_reply(opening, redact)
+    return [f"opening {place}" for place in opening.redacted or ()]
+
+
 def _recorded_turn(turn: Turn, redact: Redaction) -> Turn:
     """A turn as evaluators and the database may see it: without secrets, and timed only if somebody did.
 
@@ -189,11 +231,18 @@ def _recorded_turn(turn: Turn, redact: Redaction) -> Turn:
         update={
             "messages": reply.messages,
             "metadata": reply.metadata or None,
-            "redacted": turn.redacted if turn.redacted is not None else reply.redacted,
+            "redacted": _all_places(turn.redacted, reply.redacted),
             "latency_ms": turn.latency_ms or None,
             "results": [],
         }
     )
+
+
+def _all_places(before: list[str] | None, now: list[str] | None) -> list[str] | None:
+    """Where secrets stood, as far as anybody looked."""
+    if before is None or now is None:
+        return now if before is None else before
+    return list(dict.fromkeys([*before, *now]))
 
 
 @lru_cache(maxsize=8)
@@ -217,8 +266,9 @@ async def review_one(
     """
     if not isinstance(scenario, ReviewedScenario):
         scenario = ReviewedScenario.of(workspace, scenario)
-    prepared = scenario.prepared_for(conversation)
     redact = _redaction(workspace.secrets)
+    conversation = without_secrets(conversation, redact)
+    prepared = scenario.prepared_for(conversation)
     log, run_id = PrintLog(), run_id or new_id()
     facts = RunFacts(
         run_id=run_id,

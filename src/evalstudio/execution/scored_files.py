@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from ..base.problems import InvalidInput
@@ -14,6 +13,7 @@ from ..evaluators.results import Outcome
 from ..project.validation import inside
 from ..reporting.recorded import summary_json
 from ..reporting.statistics import Figure
+from ..scoring.result_lines import BadResult, each_result
 from ..scoring.summary import DatasetSummary
 
 MOST_BYTES = 100_000_000
@@ -69,32 +69,25 @@ def read_results(
     path, summary = results_path(folder, name), DatasetSummary()
     records: list[ScoredRecord] = []
     matching = 0
-    for place, result in _lines(path, name):
-        try:
+    try:
+        for place, result in each_result(path):
             summary.add(result)
+            summary.duplicates.add(str(result["recordId"]), place)
             if outcome in (None, result["outcome"]) and record in (None, str(result["recordId"])):
                 matching += 1
                 if len(records) < MOST_RECORDS:
                     records.append(_record(result))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _unreadable(name, place, error) from None
+    except BadResult as error:
+        raise unreadable(name, error) from None
     return ScoredFile(
         path=name, summary=summary_json(summary), records=records, more_records=matching - len(records)
     )
 
 
-def _lines(path: Path, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield number, orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise _unreadable(name, number, error) from None
-
-
-def _unreadable(name: str, number: int, error: Exception) -> InvalidInput:
+def unreadable(name: str, error: BadResult) -> InvalidInput:
+    """That a file is no results file, with the line that is none."""
     return InvalidInput(
-        f"{name}, line {number}: is not a result of evalstudio score ({type(error).__name__}: {error}); "
+        f"{name}, line {error.number}: is not a result of evalstudio score ({error.reason}); "
         "a file that is still being written, or torn, is mended by score --resume"
     )
 

@@ -12,6 +12,7 @@ from .model import (
     UnreadableItem,
     as_said,
     as_text,
+    calls_of_results,
     is_blank,
     kind_of,
     read_answer,
@@ -20,7 +21,7 @@ from .model import (
     text_of,
     tool_calls_of,
 )
-from .parts import UnreadableMessage, as_fields
+from .parts import UnreadableMessage, as_fields, read_call, type_of
 from .shapes import KNOWN_ROLES, has_speaker, looks_like_message
 from .usage import MOST_TOKENS, TokensUsage, read_cost, read_usage
 
@@ -38,15 +39,18 @@ __all__ = [
     "as_fields",
     "as_said",
     "as_text",
+    "calls_of_results",
     "has_speaker",
     "is_blank",
     "kind_of",
     "looks_like_message",
     "read_answer",
+    "read_call",
     "read_cost",
     "read_messages",
     "read_usage",
     "text_for_model",
     "text_of",
     "tool_calls_of",
+    "type_of",
 ]

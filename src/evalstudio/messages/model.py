@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 from unicodedata import category
 
-import orjson
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from ..base.constructed import as_read
-from ..base.json_text import json_text
+from ..base.json_text import json_once, json_text
 from ..base.problems import problems_of
 from .parts import UnreadableMessage, as_fields, is_said, quoted, read_call, type_of
 from .plain import KNOWN_ROLES, is_plain, is_read, is_read_call
@@ -75,8 +75,8 @@ class ToolCall(BaseModel):
     def arguments(self) -> Any:
         """The parsed arguments; ``ValueError`` when the agent wrote something that is not JSON."""
         try:
-            return orjson.loads(self.function.arguments)
-        except orjson.JSONDecodeError as error:
+            return json_once(self.function.arguments)
+        except ValueError as error:
             raise ValueError(f"arguments of {self.name} are not valid JSON: {error}") from None
 
 
@@ -179,6 +179,24 @@ def is_blank(text: str) -> bool:
 def tool_calls_of(messages: Iterable[Message]) -> list[ToolCall]:
     """Every tool call an assistant made in these messages, in order."""
     return [call for message in messages if message.role == "assistant" for call in message.tool_calls or ()]
+
+
+def calls_of_results(messages: Sequence[Message]) -> list[ToolCall]:
+    """Calls of which only the result is there, with its tool's name: they were made."""
+    calls, results = tool_calls_of(messages), [m for m in messages if m.role in ("tool", "function")]
+    ids, answered = {call.id for call in calls if call.id}, {m.tool_call_id for m in results}
+    unanswered = Counter(call.name for call in calls if not call.id or call.id not in answered)
+    alone: dict[tuple[str, object], ToolCall] = {}
+    for place, one in enumerate(results):
+        if one.name and one.tool_call_id not in ids:
+            function = FunctionCall(name=one.name, arguments="(not known)")
+            alone[one.name, one.tool_call_id or place] = ToolCall(function=function)
+    # Some agents give their results ids and their calls none.
+    left = Counter(call.name for call in alone.values()) - unanswered
+    made: list[ToolCall] = []
+    for name, number in left.items():
+        made += [call for call in alone.values() if call.name == name][:number]
+    return made
 
 
 class UnreadableItem(UnreadableMessage):

@@ -332,6 +332,8 @@ def _block(fields: Fields, kind: str) -> Fields:
     text, content = fields.get("text"), fields.get("content")
     if kind == "refusal" and text is None:
         return {**fields, "text": fields.get("refusal")}
+    if text is None and isinstance(fields.get("transcript"), str):
+        return {**fields, "text": fields["transcript"]}
     if text is None and isinstance(content, str) and kind in _WRITTEN_AS_CONTENT:
         # OpenTelemetry's parts.
         return {key: item for key, item in fields.items() if key != "content"} | {"text": content}

@@ -222,7 +222,25 @@ def _arguments_text(call: Fields) -> str:
 
 
 def _content(fields: Fields, role: str) -> list[Part] | str | None:
-    """What a message says, part by part; plain text stays what it is."""
+    """What a message says, whether it is written, spoken or a refusal."""
+    content = _written(fields, role)
+    audio = as_fields(fields.get("audio")) or {}
+    for text in (audio.get("transcript"), fields.get("refusal")):
+        if isinstance(text, str) and text.strip():
+            content = _with_text(content, text)
+    return content
+
+
+def _with_text(content: list[Part] | str | None, text: str) -> list[Part] | str:
+    """The content with what it says elsewhere, unless it says that already."""
+    if not content or content == text:
+        return text
+    parts: list[Part] = [Block({"type": "text", "text": content})] if isinstance(content, str) else content
+    return parts if text in _texts(parts) else [*parts, Block({"type": "text", "text": text})]
+
+
+def _written(fields: Fields, role: str) -> list[Part] | str | None:
+    """The content part by part; plain text stays what it is."""
     content: Any = fields.get("content")
     inner = as_fields(content)
     if inner is not None and isinstance(inner.get("parts"), list):

@@ -42,6 +42,8 @@ class RecordedConversation:
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error: str | None = None
+    is_live: bool = False
+    """Whether it was held live: its seeds are then words of the scenario, not of the agent."""
 
     @property
     def is_answered(self) -> bool:

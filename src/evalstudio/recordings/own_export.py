@@ -62,6 +62,7 @@ def read_own_run(fields: Fields) -> RecordedConversation:
         agent=text_under(fields, "connectorName"),
         started=time_in(fields, "startedAt"),
         error=text_under(fields, "error"),
+        is_live=True,
     )
     kept = ("executionId", "scenarioName", "personaName", "caseName", "threadId")
     conversation.metadata = {name: fields[name] for name in kept if fields.get(name) is not None}
@@ -90,6 +91,7 @@ def written(conversation: RecordedConversation) -> dict[str, Any]:
     told = [seeds, *conversation.turns]
     recording = {name: getattr(conversation, name) for name in _BESIDE}
     recording |= {"tags": [*conversation.tags], "metadata": dict(conversation.metadata)}
+    recording["isLive"] = conversation.is_live or None
     recording["started"] = None if conversation.started is None else conversation.started.isoformat()
     return {
         "messages": [message.to_json() for turn in told for message in turn.all_messages],
@@ -109,6 +111,7 @@ def _read_recording(recording: Fields, seeds: list[Message], turns: list[Turn]) 
     repetition = values.pop("repetition", None)
     started = read_time(values.pop("started", None))
     conversation = RecordedConversation(text_under(recording, "id") or "", turns, seeds, started=started)
+    conversation.is_live = recording.get("isLive") is True
     if isinstance(repetition, int) and 0 < repetition <= MOST_TRIALS:
         conversation.repetition = repetition
     for name, value in values.items():

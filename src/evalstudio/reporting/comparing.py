@@ -141,6 +141,9 @@ def _doubts(result: ComparisonResult, judged: Sequence[_Judged], min_effect: flo
     errored = sum(1 for pair, category, _ in judged if category == "errored" and _lacks_score(pair.candidate))
     if errored:
         yield f"{_number(errored)} of the candidate came to errors instead of a result"
+    silent = sum(1 for pair, category, _ in judged if category == "unasserted" and _was_scored(pair))
+    if silent:
+        yield f"{_number(silent)} passed or failed in the base, and nothing was asserted in the candidate"
     if candidate.status not in ("completed", "cancelled"):
         yield f"the candidate is not over yet: it is {candidate.status}"
     elif unchosen := _unchosen(candidate.partial):
@@ -150,6 +153,10 @@ def _doubts(result: ComparisonResult, judged: Sequence[_Judged], min_effect: flo
     if regressed and not too_small and not any(_rose(pair) for pair, _, drop in judged if drop is not None):
         # Noise goes both ways. Where all that moved got worse, a few subjects are too few to call it noise.
         yield f"{_number(regressed)} got worse and none better, too few to rule out chance; repeat them"
+
+
+def _was_scored(pair: SubjectPair) -> bool:
+    return pair.base is not None and pair.base.scored > 0
 
 
 def _rose(pair: SubjectPair) -> bool:
@@ -180,6 +187,8 @@ def _notes(counts: Mapping[Category, int], base: ComparedSide, candidate: Compar
             notes.append(f"the {name} was replayed from a recording: its agent was not called")
     if errored := counts["errored"]:
         notes.append(f"{_number(errored)} not compared because one side came to errors")
+    if gone := counts["gone"]:
+        notes.append(f"{_number(gone)} of the base did not run in the candidate, so nothing is said of them")
     if base.eval_id != candidate.eval_id:
         notes.append("the two are executions of different evals; only scenarios they share are compared")
     return notes

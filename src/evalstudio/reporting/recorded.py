@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ..project.requirements import Budget
+from ..scoring.result_lines import BadResult, each_result
 from ..scoring.results_file import read_note
 from ..scoring.summary import DatasetSummary, Distribution
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
@@ -149,14 +148,10 @@ class RecordedEvidence:
         if None not in notes and notes[0] != notes[1]:
             return f"{baseline} was scored by another plan: its records were asked other questions"
         try:
-            before = _passes(earlier)
-        except (ValueError, KeyError, TypeError) as error:
+            before, now = _passes(earlier), _passes(self.results)
+        except BadResult as error:
             return f"{baseline} holds a line that is no result: {error}"
-        pairs = {
-            record: Pair(before[record], 1, now, 1)
-            for record, now in _passes(self.results).items()
-            if record in before
-        }
+        pairs = {record: Pair(*before[record], *counts) for record, counts in now.items() if record in before}
         if not pairs:
             return f"no record was scored both here and in {baseline}"
         comparison = compare_rates(list(pairs.values()), alpha)
@@ -166,11 +161,14 @@ class RecordedEvidence:
 
 
 def _lines(results: Path) -> Iterator[dict[str, Any]]:
-    with open(results, "rb") as file:
-        yield from map(orjson.loads, file)
+    return (result for _, result in each_result(results))
 
 
-def _passes(results: Path) -> dict[str, int]:
-    """Whether each record that passed or failed passed, by its id; the last result of an id counts."""
-    outcomes = {str(one["recordId"]): one["outcome"] for one in _lines(results)}
-    return {record: int(word == "pass") for record, word in outcomes.items() if word in ("pass", "fail")}
+def _passes(results: Path) -> dict[str, tuple[int, int]]:
+    """How often each record passed of the times it passed or failed, by its id."""
+    counts: dict[str, tuple[int, int]] = {}
+    for one in _lines(results):
+        if one["outcome"] in ("pass", "fail"):
+            passed, scored = counts.get(str(one["recordId"]), (0, 0))
+            counts[str(one["recordId"])] = (passed + (one["outcome"] == "pass"), scored + 1)
+    return counts

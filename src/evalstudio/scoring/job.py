@@ -160,7 +160,7 @@ def score_dataset(
             raise _refusal(job, resources, change.line) from None
         if resources.scorer.left_over:
             summary.ended = watch.reason
-            results.mark_partial()
+        results.finish("budget" if resources.scorer.left_over else None)
     if job.retry_errors and summary.ended is None:
         retry_errors(job, summary, watch)
     summary.retries += resources.retries()

@@ -22,6 +22,7 @@ from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .datasets import Chunk
 from .plan import ScoringJob, ScoringPlan
+from .result_lines import read_result
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
@@ -158,14 +159,15 @@ class ResultsFile:
                 self._write_note(self._hash.up_to(scored.ids[-1][1]))
             write_all(self._file, b"\n".join(scored.lines) + b"\n")
 
-    def mark_partial(self) -> None:
-        """Note that a budget ended it; a resume that goes on takes it back."""
+    def finish(self, partial: str | None = None) -> None:
+        """Note that all is scored, or what ended it before that; a resume that goes on takes it back."""
         if self._note is not None:
-            self._write_note(self._hash.up_to(self._hash.line), partial="budget")
+            self._write_note(self._hash.up_to(self._hash.line), partial)
 
-    def _write_note(self, part: ScoredPart, **more: str) -> None:
+    def _write_note(self, part: ScoredPart, partial: str | None = "unfinished") -> None:
         """In place, in one write. It never gets shorter: what is left of a longer one is written over."""
         assert self._note is not None
+        more = {} if partial is None else {"partial": partial}
         note = {**self._mark, **more, "scored": {"line": part.line, "digest": part.digest}}
         text = orjson.dumps(note, option=orjson.OPT_INDENT_2).ljust(self._note_length)
         self._note.seek(0)
@@ -278,13 +280,13 @@ def recover(path: Path, summary: DatasetSummary, vouched: int | None) -> int:
             if not line.endswith(b"\n"):
                 break
             try:
-                result = orjson.loads(line)
+                result = read_result(line)
                 number = result["line"]
-                if vouched is not None and number > vouched:
+                if vouched is not None and not last_line < number <= vouched:
                     break
                 summary.add(result)
                 summary.duplicates.add(result["recordId"], number)
-            except (orjson.JSONDecodeError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError):
                 break
             last_line, whole = number, whole + len(line)
     os.truncate(path, whole)

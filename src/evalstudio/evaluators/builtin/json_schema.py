@@ -12,6 +12,7 @@ import jsonschema_rs
 import orjson
 from pydantic import Field
 
+from ...base.json_text import json_once
 from ...base.problems import path_text
 from ...base.schemas import compile_schema, first_problem, schema_cost
 from ...base.text import cut
@@ -114,9 +115,11 @@ def read_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:
     if _depth(text) > DEEPEST:
         raise NotJson(f"the JSON is nested deeper than {DEEPEST} levels")
     try:
-        return orjson.loads(text)
+        return json_once(text)
     except orjson.JSONDecodeError as error:
         raise NotJson(f"the text is not JSON: {error}") from None
+    except ValueError as error:
+        raise NotJson(f"the JSON can be read in more than one way: {error}") from None
 
 
 def find_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:

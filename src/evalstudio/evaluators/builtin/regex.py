@@ -70,8 +70,9 @@ def _work(config: RegexConfig, facts: TurnFacts) -> float:
 def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     """What the agent says matches a pattern, or does not when it must not."""
     config = ctx.config
-    seconds, texts = ctx.facts.limits.pattern_seconds, scoped_texts(ctx, config.scope)
-    match = first_match(config.compiled, texts, seconds, hidden=not config.must_match)
+    seconds, forbids = ctx.facts.limits.pattern_seconds, not config.must_match
+    texts = scoped_texts(ctx, config.scope, forbids=forbids)
+    match = first_match(config.compiled, texts, seconds, hidden=forbids)
     metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
     return ruled(
         ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata

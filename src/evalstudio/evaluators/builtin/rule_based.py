@@ -45,6 +45,11 @@ class _Check(EvaluatorConfig):
     """A check of a text."""
 
     @property
+    def forbids(self) -> bool:
+        """Whether the text must not hold something."""
+        return False
+
+    @property
     def is_quick(self) -> bool:
         """Whether it needs no thread of its own."""
         return True
@@ -73,6 +78,10 @@ class RegexRule(_Check):
 
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
+
+    @property
+    def forbids(self) -> bool:
+        return self.expected_outcome == "no_match"
 
     @property
     def is_quick(self) -> bool:
@@ -160,6 +169,10 @@ class IncludesRule(_Words):
     expected_outcome: Literal["all", "any", "none"] = Field(
         "all", description="Whether all, any or none of them must be there"
     )
+
+    @property
+    def forbids(self) -> bool:
+        return self.expected_outcome == "none"
 
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
@@ -256,7 +269,7 @@ def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
     metadata = {"rule": rule.config.type}
     try:
-        texts = scoped_texts(ctx, rule.scope, rule.source_field)
+        texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=rule.config.forbids)
         holds, reason = rule.config.check(texts, ctx.facts.limits)
     except Exception as error:
         return [errored(error, rule.criterion_name, **metadata)]

@@ -66,12 +66,18 @@ class ScopedTextConfig(TextConfig):
     scope: Scope = "turn"
 
 
-def scoped_texts(ctx: EvaluatorContext[Any], scope: str, path: str = "response") -> list[str]:
-    """The texts at a path, each to be looked at by itself; the response is all that was said in the turn."""
+def scoped_texts(
+    ctx: EvaluatorContext[Any], scope: str, path: str = "response", *, forbids: bool = False
+) -> list[str]:
+    """The texts at a path, each to be looked at by itself; the response is all that was said in the turn.
+
+    What ``forbids`` something looks at the words before the first question too.
+    """
     last = ctx.need_text(path)
     if scope == "last" or path not in ("", "response"):
         return [last]
-    return ctx.facts.reply_texts() or [last]
+    said = ctx.facts.reply_texts() or [last]
+    return [*ctx.facts.opening, *said] if forbids else said
 
 
 def characters_at(path: str, facts: TurnFacts) -> int:

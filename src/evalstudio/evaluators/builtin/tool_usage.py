@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from ...base.differences import Match, first_difference
 from ...base.problems import path_text
 from ...base.schemas import compile_schema, schema_cost
-from ...messages import ToolCall
+from ...messages import ToolCall, calls_of_results
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable, TurnFacts
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
@@ -60,11 +60,13 @@ def _work(config: ToolUsageConfig, facts: TurnFacts) -> float:
 def tool_usage(ctx: EvaluatorContext[ToolUsageConfig]) -> list[EvaluationResult]:
     """The agent calls the tools it should, as often, in the order and with the arguments it should."""
     rules = ctx.config.rules
+    in_messages = ctx.config.source == "messages"
     try:
-        calls = ctx.all_tool_calls if ctx.config.source == "messages" else _calls_in_context(ctx)
+        calls = ctx.all_tool_calls if in_messages else _calls_in_context(ctx)
     except NotAvailable as error:
         return [errored(error, rule.criterion_name) for rule in rules]
-    outcomes = zip(rules, judge(rules, calls), strict=True)
+    unseen = calls_of_results(ctx.messages) if in_messages else []
+    outcomes = zip(rules, judge(rules, calls, unseen), strict=True)
     return [result for rule, outcome in outcomes for result in _results(ctx, rule, outcome)]
 
 
@@ -94,14 +96,19 @@ class RuleOutcome:
     error: Exception | None = None
 
 
-def judge(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[RuleOutcome]:
-    """Each rule by itself first, then those that hold against each other: calls of their own, in order."""
-    numbered = list(enumerate(calls))
-    disguises = _disguises(rules, calls)
+def judge(
+    rules: Sequence[ToolRule], calls: Sequence[ToolCall], unseen: Sequence[ToolCall] = ()
+) -> list[RuleOutcome]:
+    """Each rule by itself first, then those that hold against each other: calls of their own, in order.
+
+    ``unseen`` calls, of which only the results are there, break what limits a tool and satisfy nothing.
+    """
+    disguises = _disguises(rules, [*calls, *unseen])
     readings = [
-        Reading(rule, {number: rule.check(call) for number, call in numbered if call.name in names}, others)
+        Reading(rule, {number: rule.check(call) for number, call in looked_at if call.name in names}, others)
         for rule, others in zip(rules, disguises, strict=True)
         for names in [{rule.tool, *others}]
+        for looked_at in [list(enumerate([*calls, *unseen] if rule.only_limits else calls))]
     ]
     outcomes = [_alone(reading) for reading in readings]
     claims = [
@@ -277,6 +284,11 @@ class ToolRule(EvaluatorConfig):
     def limits(self) -> bool:
         """Whether a call too many breaks the rule."""
         return self.forbidden or self.max_calls is not None
+
+    @property
+    def only_limits(self) -> bool:
+        """Whether no call can make the rule hold."""
+        return self.limits and not (self.required or self.min_calls or self.order is not None)
 
     @property
     def competes(self) -> bool:

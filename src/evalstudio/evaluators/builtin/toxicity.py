@@ -55,7 +55,7 @@ class ToxicityConfig(ScopedTextConfig):
 def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> Graded:
     """What the agent says has none of the given toxic terms."""
     config = ctx.config
-    texts = scoped_texts(ctx, config.scope, config.source_field)
+    texts = scoped_texts(ctx, config.scope, config.source_field, forbids=True)
     forms: set[str] = set()
     for text in texts:
         forms |= config.compiled.present(_plain(text, config.case_sensitive))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ...base.problems import InvalidInput
 from ...base.text import counted, were
 from ...project.entities import Counts
+from ...scoring.result_lines import BadResult, each_result
 from ...scoring.results_file import read_note
 from ...scoring.summary import DatasetSummary
 from ..recorded import group_rates, means_of, pass_rate, spending_of_records
@@ -19,21 +18,18 @@ from ..requirements import RequirementResult, Standing, standing_of
 from .model import Measure, ReportFinding, ReportHead, ReportRun, SubjectLine, Transcript
 
 _MOST_LISTED = 1_000
+_ENDINGS = {"budget": "ended by its budget", "unfinished": "not scored to its end; go on with --resume"}
 
 
 def read_results(path: Path) -> Iterator[dict[str, Any]]:
     """The results in a file, each line checked to be one."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                result = orjson.loads(line)
-                if not isinstance(result, dict) or not {"recordId", "outcome", "line"} <= result.keys():
-                    raise InvalidInput.at(f"{path}:{number}", "is no result of evalstudio score")
-            except orjson.JSONDecodeError as error:
-                raise InvalidInput.at(
-                    f"{path}:{number}", f"is no result of evalstudio score ({error})"
-                ) from None
+    try:
+        for _, result in each_result(path):
             yield result
+    except BadResult as error:
+        raise InvalidInput.at(
+            f"{path}:{error.number}", f"is no result of evalstudio score ({error.reason})"
+        ) from None
 
 
 def recorded_head(
@@ -53,8 +49,13 @@ def recorded_head(
         unasserted=outcomes["unasserted"],
     )
     notes = [*more_notes]
-    if (read_note(path) or {}).get("partial"):
-        notes.append("Not all records: ended by its budget")
+    if summary.duplicates.count:
+        examples = ", ".join(summary.duplicates.examples)
+        notes.append(
+            f"{counted(summary.duplicates.count, 'record')} with the id of an earlier one: {examples}"
+        )
+    if partial := (read_note(path) or {}).get("partial"):
+        notes.append(f"Not all records: {_ENDINGS.get(partial, partial)}")
         standing = standing or "undecided"
     notes += (
         [f"{counted(summary.bad, 'unreadable record')} {were(summary.bad)} left out"] if summary.bad else []
@@ -110,11 +111,9 @@ class RecordedSource:
 
 def recorded_source(path: Path) -> RecordedSource:
     summary = DatasetSummary()
-    try:
-        for result in read_results(path):
-            summary.add(result)
-    except (KeyError, TypeError) as error:
-        raise InvalidInput.at(path, f"is no results file of evalstudio score: {error!r}") from None
+    for result in read_results(path):
+        summary.add(result)
+        summary.duplicates.add(str(result["recordId"]), result["line"])
     if not summary.records:
         raise InvalidInput.at(path, "holds no results")
     return RecordedSource(path, recorded_head(path, summary))

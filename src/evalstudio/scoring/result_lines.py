@@ -1,0 +1,89 @@
+"""The lines of a results file, read by all that count them: what is no result is refused, never counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import orjson
+
+from ..evaluators.results import Outcome
+from .summary import ASSERTION_OUTCOMES, METRIC_OUTCOMES
+
+_OUTCOMES = get_args(Outcome)
+_WORDS = {"assertion": ASSERTION_OUTCOMES, "metric": METRIC_OUTCOMES}
+
+
+class BadResult(ValueError):
+    """A line that is no result: its number in the file, and why."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"line {number}: {reason}")
+        self.number = number
+        self.reason = reason
+
+
+def each_result(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every result of a file with the number of its line; ``BadResult`` at the first line that is none."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                result = read_result(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadResult(number, f"{type(error).__name__}: {error}") from None
+            yield number, result
+
+
+def read_result(line: bytes) -> dict[str, Any]:
+    """One line as a result; ``ValueError`` says what is not as ``score`` writes it."""
+    value: object = orjson.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    result = cast(dict[str, Any], value)
+    missing = [name for name in _FIELDS if name not in result]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    if not isinstance(result["line"], int):
+        raise ValueError("its line is no number")
+    if result["outcome"] not in _OUTCOMES:
+        raise ValueError(f'"{result["outcome"]}" is no outcome')
+    if (overall := result.get("overallScore")) is not None:
+        _check_number("overallScore", overall, most=1.0)
+    _check_numbers(result, "criterionScores", most=1.0)
+    _check_numbers(result, "metrics", least=-math.inf)
+    _check_rows(result)
+    return result
+
+
+_FIELDS = ("recordId", "line", "outcome", "criterionScores", "metrics", "evaluatorResults", "results")
+
+
+def _check_numbers(
+    result: Mapping[str, Any], name: str, *, least: float = 0.0, most: float = math.inf
+) -> None:
+    if not isinstance(result[name], dict):
+        raise ValueError(f"{name} is no object")
+    for key, value in cast(dict[str, Any], result[name]).items():
+        _check_number(f"{name}.{key}", value, least=least, most=most)
+
+
+def _check_number(name: str, value: object, *, least: float = 0.0, most: float = math.inf) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is no number")
+    # Sums of floats end a little beside the ends of a scale.
+    if not least - 1e-6 <= value <= most + 1e-6:
+        raise ValueError(f"{name} is {value:g}, outside {least:g}–{most:g}")
+
+
+def _check_rows(result: Mapping[str, Any]) -> None:
+    """Each evaluator's row is one, and none of an assertion contradicts a pass."""
+    if not isinstance(result["evaluatorResults"], list) or not isinstance(result["results"], list):
+        raise ValueError("evaluatorResults and results must be lists")
+    for row in cast(list[Any], result["evaluatorResults"]):
+        kind, outcome = row["kind"], row["outcome"]
+        if outcome not in _WORDS.get(kind, ()):
+            raise ValueError(f'"{outcome}" is no outcome of an evaluator of kind "{kind}"')
+        if result["outcome"] == "pass" and kind == "assertion" and outcome in ("fail", "error"):
+            raise ValueError(f'it says "pass", but "{row["name"]}" came to "{outcome}"')
