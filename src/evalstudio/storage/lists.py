@@ -161,11 +161,11 @@ _INDEXED = (
 
 
 # Rows are numbered as they come, so that this is at least how many there are.
-_NEWEST_ROW = select(func.max(literal_column("rowid"))).select_from(runs)
+_NEWEST_ROW: Select[Any] = select(func.max(literal_column("rowid", Integer))).select_from(runs)
 
 
 @lru_cache(64)
-def _floors(names: tuple[str, ...], after: bool) -> Select[tuple[str]]:
+def _floors(names: tuple[str, ...], after: bool) -> Select[Any]:
     query = select(runs.c.id).where(*run_conditions(_with_parameters(EVERYTHING, names)))
     if after:
         query = query.where(runs.c.id < bindparam("after", type_=Id()))
