@@ -207,9 +207,7 @@ async def test_several_answers_where_one_was_asked_for_are_none() -> None:
 
 @pytest.mark.parametrize("finish", ["error", "content_filter"])
 async def test_a_reply_that_broke_off_is_no_answer_however_whole_it_looks(finish: str) -> None:
-    reply = Reply(
-        body=json.dumps({"choices": [{"message": {"content": VERDICT}, "finish_reason": finish}]})
-    )
+    reply = Reply(body=json.dumps({"choices": [{"message": {"content": VERDICT}, "finish_reason": finish}]}))
     async with ModelServer(reply) as server, open_llm(server) as llm:
         with pytest.raises(ModelError, match="not complete"):
             await llm.answer(ASKED, Verdict)
