@@ -123,6 +123,9 @@ def _end_all_in(folder: str) -> None:
     A closed terminal ends some of them before the others, which would then stay for minutes.
     """
     for process in Path("/proc").glob("[0-9]*"):
+        # This process may still have its log open there.
+        if int(process.name) == os.getpid():
+            continue
         with suppress(OSError):
             if any(os.readlink(one).startswith(f"{folder}/") for one in (process / "fd").iterdir()):
                 os.kill(int(process.name), signal.SIGKILL)
