@@ -174,7 +174,8 @@ async def test_nothing_personal_is_stored(api: Api, folder: Path) -> None:
         zlib.decompress(row[0])
         for row in sqlite3.connect(folder / "data" / "evalstudio.db").execute("SELECT body FROM spans")
     )
-    for private in (b"example.com", b"4111", b"1234567", b"ORD-778", b"private-note"):
+    # Four digits alone occur in times by chance.
+    for private in (b"example.com", b"4111 1111", b"41111111", b"1234567", b"ORD-778", b"private-note"):
         assert private not in kept
 
 
