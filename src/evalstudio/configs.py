@@ -34,7 +34,6 @@ class StrictConfig(BaseModel):
         extra="forbid",
         frozen=True,
         arbitrary_types_allowed=True,
-        allow_inf_nan=False,
     )
 
 
