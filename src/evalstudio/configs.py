@@ -36,7 +36,6 @@ class StrictConfig(BaseModel):
         extra="forbid",
         frozen=True,
         arbitrary_types_allowed=True,
-        allow_inf_nan=False,
     )
 
 

@@ -62,7 +62,7 @@ async def mark_with_more_words() -> Came:
     return await marked("mood", "good, mostly")
 
 
-@row("judge", "A person's mark is not a number at all (NaN)", expect="refused", says="finite")
+@row("judge", "A person's mark is not a number at all (NaN)", expect="error", says="is not on the scale")
 async def mark_that_is_no_number() -> Came:
     return await marked("share", float("nan"))
 

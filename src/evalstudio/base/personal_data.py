@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+from unicodedata import category, decimal, normalize
 
 import orjson
 import re2
 
-from .json_text import json_text
+from .json_text import json_text, whole_text
 
 _DEEPEST = 100
 # As JSON writes characters that a pattern would otherwise see: "\u0040" is "@".
-_ESCAPE = "\\u00"
+_ESCAPE = "\\u"
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _SHORTEST_NUMBER = 10
 
 
@@ -38,14 +40,36 @@ class _Known:
 
 KNOWN: Mapping[str, _Known] = {
     "email": _Known(
-        r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9][A-Za-z0-9-]{0,62}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
+        r"[\p{L}\p{N}][\p{L}\p{N}._%+-]*(?:@|%40)[\p{L}\p{N}][\p{L}\p{N}-]*(?:\.[\p{L}\p{N}-]+)+"
     ),
     "card": _Known(r"\b\d(?:[ -]?\d){12,18}\b", _is_card),
-    "iban": _Known(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", _is_iban),
+    "iban": _Known(r"(?i:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b)", _is_iban),
     "phone": _Known(r"\+\d{1,3}[ ().-]{0,2}\d(?:[ ().-]{0,2}\d){5,13}\b|\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b"),
     "ip": _Known(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"),
 }
 USUAL = ("email", "card", "iban", "phone")
+
+
+class _Ascii(dict[int, int]):
+    """Digits, blanks, dashes and signs of every script as those that patterns know, one for one."""
+
+    def __missing__(self, code: int) -> int:
+        char, plain = chr(code), normalize("NFKC", chr(code))
+        if (digit := decimal(char, None)) is not None:
+            self[code] = ord("0") + digit
+        elif category(char) == "Pd":
+            self[code] = ord("-")
+        else:
+            self[code] = ord(plain) if len(plain) == 1 and plain.isascii() else code
+        return self[code]
+
+
+_ASCII = _Ascii()
+
+
+def _folded(text: str) -> str:
+    """A text of the same length in which numbers and addresses are written as patterns know them."""
+    return text if text.isascii() else text.translate(_ASCII)
 
 
 def compile_redaction(pattern: str) -> Any:
@@ -56,6 +80,18 @@ def compile_redaction(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         raise ValueError(f"the pattern cannot be used here: {error}") from None
+
+
+def _replaced(text: str, pattern: Any, name: str) -> str:
+    """A text with what a pattern finds in it replaced by the pattern's name."""
+    known, pieces, end = KNOWN.get(name), list[str](), 0
+    check = known.is_one if known is not None else None
+    # A project's own pattern is held against the text as it is written.
+    for match in pattern.finditer(text if known is None else _folded(text)):
+        if check is None or check(match[0]):
+            pieces += [text[end : match.start()], f"[{name}]"]
+            end = match.end()
+    return "".join([*pieces, text[end:]])
 
 
 @dataclass(slots=True)
@@ -77,32 +113,39 @@ class PersonalData:
 
     def may_be_in(self, text: str) -> bool:
         """Whether a JSON text is worth a closer look; most are not, and looking takes time."""
-        return self._any is not None and (_ESCAPE in text or self._any.search(text) is not None)
+        return self._any is not None and (_ESCAPE in text or self._finds(text))
+
+    def _finds(self, text: str) -> bool:
+        if self._any.search(text) is not None:
+            return True
+        return not text.isascii() and self._any.search(_folded(text)) is not None
 
     def text(self, text: str, depth: int = 0) -> str:
         if self._any is None:
             return text
         if _ESCAPE in text and (inner := self._unescaped(text, depth)) is not None:
             return inner
-        if self._any.search(text) is None:
+        if not self._finds(text):
             return text
         for name, pattern in self._compiled.items():
-            text = pattern.sub(self._replacement(name), text)
+            text = _replaced(text, pattern, name)
         return text
-
-    def _replacement(self, name: str) -> Callable[[re.Match[str]], str]:
-        known = KNOWN.get(name)
-        check = known.is_one if known is not None else None
-        return lambda match: match[0] if check is not None and not check(match[0]) else f"[{name}]"
 
     def _unescaped(self, text: str, depth: int) -> str | None:
         """A text that is JSON with escapes, redacted in what the escapes stand for."""
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return None
+            plain = whole_text(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
+            if plain == text:
+                return None
+            # What is escaped again and again would go on for as long as the text.
+            return "[too deep]" if depth > _DEEPEST else self._redacted_if_found(plain, depth)
         redacted = self.everywhere(value, depth + 1)
         return text if redacted == value else json_text(redacted)
+
+    def _redacted_if_found(self, plain: str, depth: int) -> str | None:
+        return self.text(plain, depth + 1) if _ESCAPE in plain or self._finds(plain) else None
 
     def everywhere(self, value: Any, depth: int = 0) -> Any:
         """A copy of plain data without personal data."""
