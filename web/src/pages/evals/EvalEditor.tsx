@@ -82,7 +82,7 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
           placeholder="project default"
           min={1}
           max={10_000}
-          maw={240}
+          styles={{ wrapper: { maxWidth: 240 } }}
           value={draft.repetitions ?? ''}
           error={at(problems, 'repetitions')}
           onChange={(value) => change({ repetitions: Number(value) || null })}
@@ -127,7 +127,7 @@ function Requirements({ draft, problems, change }: RequirementsProps) {
           description={description}
           placeholder="no limit"
           min={0}
-          maw={240}
+          styles={{ wrapper: { maxWidth: 240 } }}
           value={draft.budget?.[name] ?? ''}
           error={at(problems, `budget.${name}`)}
           onChange={(value) => limit(name, Number(value) || null)}

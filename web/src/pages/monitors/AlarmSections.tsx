@@ -110,7 +110,7 @@ export function AlarmSection({ draft, change, problems }: Part) {
         description="After the rate is back, so long no further alarm of the same kind is raised"
         min={0}
         max={8760}
-        maw={{ xs: 320 }}
+        styles={{ wrapper: { maxWidth: 320 } }}
         value={alarm.quietHours}
         error={at(problems, 'alarm.quietHours')}
         onChange={(value) => set({ quietHours: Number(value) })}

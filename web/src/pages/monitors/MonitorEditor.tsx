@@ -166,7 +166,7 @@ function Judges({ draft, change, problems }: Part) {
         placeholder="No limit"
         min={0}
         allowDecimal={false}
-        maw={{ xs: 320 }}
+        styles={{ wrapper: { maxWidth: 320 } }}
         value={draft.judgeCallsPerDay ?? ''}
         error={at(problems, 'judgeCallsPerDay')}
         onChange={(value) => change({ judgeCallsPerDay: value === '' ? null : Number(value) })}

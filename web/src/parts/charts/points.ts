@@ -56,7 +56,7 @@ export function seriesPoints(series: Schemas['MonitorSeries']): Point[] {
 
 /** From the history of a scenario or an evaluator to points: shares, or means of what was measured. */
 export function historyPoints(history: Schemas['HistoryPoint'][]): Point[] {
-  return history.map((one) => {
+  const points = history.map((one): Point => {
     const { rate } = one;
     const low = rate ? rate.low : one.low;
     const high = rate ? rate.high : one.high;
@@ -72,4 +72,6 @@ export function historyPoints(history: Schemas['HistoryPoint'][]): Point[] {
       tokens: null,
     };
   });
+  // Ids are made by several machines, whose clocks may differ.
+  return points.sort((a, b) => a.at - b.at);
 }
