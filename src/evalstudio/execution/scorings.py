@@ -96,6 +96,7 @@ class Scorings:
 
     workspace: Workspace
     _live: dict[str, _Live] = field(default_factory=dict[str, _Live])
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
     def _folder(self) -> Path:
@@ -106,6 +107,11 @@ class Scorings:
 
         A request that was made before is answered with its scoring.
         """
+        # One after the other: the same request again finds the first, and no two take the last place.
+        async with self._starting:
+            return await self._start(request, once)
+
+    async def _start(self, request: ScoringRequest, once: IdempotencyKey | None) -> Scoring:
         if (known := await self.workspace.store.made_by(once)) is not None:
             return await self.get(known)
         if len(self._live) >= MOST_AT_ONCE:
