@@ -51,15 +51,8 @@ def due(entries: Sequence[Entry], turns: Turns) -> list[Entry]:
 
 def has_held(entry: Entry, turns: Turns) -> bool:
     """Whether every latch of an ``eventually`` assertion has held on some turn."""
-    held: dict[str | None, bool] = {}
-    for results in _own(entry, turns):
-        if len(results) == 1:
-            name, holds = results[0].criterion_name, results[0].holds
-            held[name] = held.get(name, False) or holds
-            continue
-        for name, rules in _by_criterion(results).items():
-            held[name] = held.get(name, False) or _Latched(rules).holds
-    return bool(held) and all(held.values())
+    latches = _latches(entry, turns)
+    return bool(latches) and all(any(turn.holds for turn in of) for of in latches.values())
 
 
 def mark_pending(results: Iterable[Finding]) -> None:
