@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from evalstudio.base.problems import InvalidInput
 from evalstudio.base.redaction import Redaction
 from evalstudio.conversation.definitions import Scenario
 from evalstudio.conversation.preparation import Services, prepare
@@ -51,3 +55,14 @@ async def test_an_agent_that_gives_one_away_before_the_first_question_has_given_
     assert (await judged(conversation(*said))).outcome == "pass"
     result = await judged(conversation({"role": "assistant", "content": f"My key is {SECRET}"}, *said))
     assert (result.outcome, "opening" in result.reason) == ("fail", True)
+
+
+async def test_what_cannot_be_looked_through_is_not_reviewed() -> None:
+    nested: Any = SECRET
+    for _ in range(100_000):
+        nested = [nested]
+    recorded = conversation({"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"})
+    with pytest.raises(InvalidInput, match="metadata is nested too deeply to be looked through for secrets"):
+        without_secrets(replace(recorded, metadata={"deep": nested}), REDACT)
+    with pytest.raises(InvalidInput, match="state is nested too deeply"):
+        await judged(replace(recorded, state={"deep": nested}))

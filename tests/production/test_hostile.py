@@ -68,7 +68,11 @@ SENT: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.fixture
-async def api(tmp_path: Path, storage: Callable[[], dict[str, Any]]) -> AsyncGenerator[Api]:
+async def api(
+    tmp_path: Path, storage: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Api]:
+    # With a secret about, everything is looked through for it.
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nowhere-to-be-found-in-what-is-sent")
     config = intake_project(tmp_path, storage(), limits={"conversationSpans": 200})
     async with serving(config, web=False) as running:
         yield running

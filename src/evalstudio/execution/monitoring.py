@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
@@ -27,7 +27,7 @@ from ..reporting.monitoring import BandChange, MonitorTest
 from ..storage.contract import FinishedRun, NewRun, Snapshot, every_item
 from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep, conversation_key
 from ..storage.rows import milliseconds_of
-from .reviewing import ReviewedScenario, review_one
+from .reviewing import HiddenFromView, ReviewedScenario, review_one
 from .run_worker import system_error
 from .workspace import Workspace
 
@@ -171,6 +171,10 @@ class _MonitorReviewer:
             made = usage["evaluation"].calls if "evaluation" in usage else 0
             await store.settle_judge_calls(self.monitor.id, day, made - calls)
             return finished
+        except HiddenFromView as error:
+            # What may hold a secret is not stored as a run either.
+            unseen = replace(conversation, turns=[], seeds=[])
+            return _not_reviewable(scenario, unseen, run_id, str(error))
         except InvalidInput as error:
             return _not_reviewable(scenario, conversation, run_id, str(error))
 
@@ -187,10 +191,11 @@ def _not_reviewable(
         case={"name": conversation.task_id or conversation.id},
         id=run_id,
     )
-    seeds = conversation.seeds
     turns = [turn.model_copy(update={"results": []}) for turn in conversation.turns]
-    before = [turns[0].model_copy(update={"number": 0, "user_message": None, "messages": seeds})]
-    return FinishedRun(run, [*(before if seeds and turns else []), *turns], system_error(message))
+    if turns and conversation.seeds:
+        before = {"number": 0, "user_message": None, "messages": conversation.seeds}
+        turns.insert(0, turns[0].model_copy(update=before))
+    return FinishedRun(run, turns, system_error(message))
 
 
 def _most_calls(scenario: ReviewedScenario, conversation: RecordedConversation) -> int:

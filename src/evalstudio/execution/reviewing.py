@@ -5,7 +5,8 @@ Files, stored runs and production traces come in as ``RecordedConversation`` and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..base.console import PrintLog
 from ..base.json_text import json_once
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
+from ..connectors.contract import ConnectorError
 from ..connectors.replies import AgentReply
 from ..connectors.secrets import redact_reply, redacted_data
 from ..conversation.definitions import Case, Scenario
@@ -172,14 +174,16 @@ async def judge_recorded(
 ) -> RunResult:
     """What a prepared scenario says about a recorded conversation; its turns come along, answered or not."""
     redact = redact or Redaction()
-    turns = [_recorded_turn(turn, redact) for turn in conversation.turns]
+    with _hidden_secrets_refused():
+        turns = [_recorded_turn(turn, redact) for turn in conversation.turns]
+        state = redacted_data(conversation.state, redact, ("state",), [])
     answered = [turn for turn in turns if any(message.role == "assistant" for message in turn.messages)]
     result = await judge_conversation(
         prepared,
         answered,
         services,
         fault=fault_of(conversation),
-        state=redacted_data(conversation.state, redact, ("state",), []),
+        state=state,
         thread_id=conversation.id,
     )
     judged = {turn.number: turn for turn in result.turns}
@@ -191,6 +195,24 @@ def without_secrets(conversation: RecordedConversation, redact: Redaction) -> Re
     """A conversation without secrets in what it brings beside its answers, which are looked through later."""
     if not redact:
         return conversation
+    with _hidden_secrets_refused():
+        return _redacted(conversation, redact)
+
+
+class HiddenFromView(InvalidInput):
+    """A part of a conversation that cannot be looked through for secrets."""
+
+
+@contextmanager
+def _hidden_secrets_refused() -> Generator[None]:
+    """What cannot be looked through for secrets is not reviewed: it would be shown to judges and stored."""
+    try:
+        yield
+    except ConnectorError as error:
+        raise HiddenFromView(str(error)) from None
+
+
+def _redacted(conversation: RecordedConversation, redact: Redaction) -> RecordedConversation:
     asked = [turn.user_message for turn in conversation.turns if turn.user_message is not None]
     beside = AgentReply([*conversation.seeds, *asked], 0.0, metadata=dict(conversation.metadata))
     redact_reply(beside, redact)
