@@ -70,15 +70,21 @@ def interrupt_on_signals() -> Generator[None]:
 
 @contextmanager
 def keep_handlers() -> Generator[None]:
-    """For a library that installs handlers of its own when it starts: ours are back afterwards."""
+    """For a library that starts processes, and installs handlers of its own when it does.
+
+    Signals wait until it has started: an exception in the middle of a fork would be lost. Ours are back then.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before: dict[signal.Signals, object] = {number: signal.getsignal(number) for number in _handled()}
+    waiting: list[int] = []
+    before = _handle_signals(lambda number, _frame: waiting.append(number))
     try:
         yield
     finally:
         _restore(before)
+    if waiting:
+        signal.raise_signal(waiting[0])
 
 
 def end_process_on_signals() -> None:
