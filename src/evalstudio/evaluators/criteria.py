@@ -231,14 +231,15 @@ def leading_number(score: int | float | str) -> float:
 def on_scale(fraction: float, criterion: EvaluationCriteria, threshold: float = 0.5) -> Score:
     """Map a computed fraction onto a scale, so that a perfect one is 1.0 after normalisation."""
     fraction = min(1.0, max(0.0, fraction))
-    if criterion.scale == "likert5":
+    scale = criterion.scale
+    if scale == "likert5":
         return 1 + 4 * fraction
-    if criterion.range is not None and criterion.scale not in ("binary", "pass/fail"):
+    if criterion.range is not None and scale not in ("binary", "pass/fail"):
         low, high = criterion.range
         return low + fraction * (high - low)
-    if criterion.scale == "numeric":
+    if scale == "numeric":
         return fraction
-    if criterion.scale == "string":
+    if scale == "string":
         return "pass" if fraction >= threshold else "fail"
     return fraction >= threshold
 
@@ -324,10 +325,18 @@ def _place(
 
 def weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
     """The mean of criteria by their weights; nothing where none of them counts."""
-    weights = [declared[name].weight for name in means]
+    relative = relative_weights(means, declared)
+    if relative is None:
+        return None
+    return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)
+
+
+def relative_weights(
+    names: Iterable[str], declared: Mapping[str, EvaluationCriteria]
+) -> Sequence[float] | None:
+    """The weights of criteria beside the heaviest: the sum of finite weights must not overflow."""
+    weights = [declared[name].weight for name in names]
     heaviest = max(weights, default=0.0)
     if heaviest <= 0:
         return None
-    # Relative weights: the sum of finite weights must not overflow.
-    relative = weights if heaviest == 1.0 else [weight / heaviest for weight in weights]
-    return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)
+    return weights if heaviest == 1.0 else [weight / heaviest for weight in weights]
