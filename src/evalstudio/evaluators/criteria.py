@@ -27,6 +27,8 @@ _LEADING_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*
 _ROUNDING = 1e-9
 # A whole number may be larger than any float; NaN compares with nothing.
 _LARGEST = sys.float_info.max
+# A union that is written where it is asked for is made anew each time.
+_NUMBER = (int, float)
 
 
 def named(value: str) -> str:
@@ -134,7 +136,7 @@ def normalize(score: Score, criterion: EvaluationCriteria) -> float:
     """Bring a raw score to 0–1 by its criterion's scale, or raise ``Excluded`` with the reason."""
     if isinstance(score, bool):
         return 1.0 if score else 0.0
-    if isinstance(score, int | float) and not -_LARGEST <= score <= _LARGEST:
+    if isinstance(score, _NUMBER) and not -_LARGEST <= score <= _LARGEST:
         raise Excluded("not a finite number")
     match criterion.scale:
         case "binary" | "pass/fail":

@@ -150,12 +150,18 @@ class _Parts:
                 self._fail(rows.awaited and not found.decisive, reason or rows.failed)
         self.evaluators.append(rows.encoded(outcome, value))
         self.rows.append((rows.entry_name, rows.kind, outcome, value))
-        result: dict[str, Any] = {"criterionName": rows.criterion_name, "score": score}
-        if reason:
-            result["reasoning"] = reason
-        result["evaluatorType"] = rows.given_type
-        if found.metadata:
-            result["metadata"] = found.metadata
+        metadata = found.metadata
+        result: dict[str, Any] = {
+            "criterionName": rows.criterion_name,
+            "score": score,
+            "reasoning": reason,
+            "evaluatorType": rows.given_type,
+            "metadata": metadata,
+        }
+        if not reason:
+            del result["reasoning"]
+        if not metadata:
+            del result["metadata"]
         self.results.append(result)
 
     def _fail(self, awaited: bool, reason: str) -> None:
@@ -198,9 +204,13 @@ class DirectResults:
         parts = _Parts()
         try:
             for rows_by_name, outcome in zip(self._entries, outcomes, strict=True):
-                for found in (outcome,) if isinstance(outcome, EvaluationResult) else outcome:
+                if isinstance(outcome, EvaluationResult):
+                    outcome = (outcome,)
+                elif not all(map(_is_plain, outcome)):
+                    return None
+                for found in outcome:
                     rows = rows_by_name[found.criterion_name]
-                    if rows is None or not _is_plain(found):
+                    if rows is None or not _NOT_PLAIN.isdisjoint(found.metadata):
                         return None
                     parts.add(found, rows)
         except Excluded:
@@ -250,8 +260,8 @@ class DirectResults:
         return scored
 
 
-def _is_plain(found: EvaluationResult | Finding) -> bool:
-    return found.error is None and not found.skipped and _NOT_PLAIN.isdisjoint(found.metadata)
+def _is_plain(finding: Finding) -> bool:
+    return finding.error is None and not finding.skipped
 
 
 def _usage(record: Record) -> dict[str, float | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from itertools import repeat
 from typing import Literal
 
@@ -116,12 +116,17 @@ def _bigrams(text: str, narrow: bool) -> array[int]:
     return pairs
 
 
+@cache
+def _common_subsequence() -> Callable[[Sequence[int], Sequence[int]], int]:
+    from rapidfuzz.distance import LCSseq
+
+    return LCSseq.similarity
+
+
 def _shared(ours: array[int], theirs: array[int]) -> int:
     """How many items two multisets have in common."""
     if len(ours) + len(theirs) <= _SHORT:
-        from rapidfuzz.distance import LCSseq
-
         # Of sorted sequences, the longest common subsequence is the common multiset.
-        return LCSseq.similarity(sorted(ours), sorted(theirs))
+        return _common_subsequence()(sorted(ours), sorted(theirs))
     counts, others = Counter(ours), Counter(theirs)
     return sum(map(min, counts.values(), map(others.get, counts, repeat(0))))

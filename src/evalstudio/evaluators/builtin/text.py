@@ -155,7 +155,7 @@ def check_apart(source: str, other: str | None, setting: str) -> None:
 
 def is_word(char: str) -> bool:
     """Whether a character belongs to a word: letters, digits, underscore, and marks on them."""
-    return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
+    return char.isalnum() or char == "_" or (not char.isascii() and unicodedata.category(char)[0] == "M")
 
 
 def is_unspaced(char: str) -> bool:
