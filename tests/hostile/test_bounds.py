@@ -17,13 +17,16 @@ from hypothesis import strategies as st
 
 from evalstudio.base.killable import Job, KillablePool, WorkKilled, WorkLimits
 from evalstudio.base.schemas import UNBOUNDED, schema_cost
+from evalstudio.evaluators.apart import is_short, quick_on_short
 from evalstudio.evaluators.builtin.regex import first_match
 from evalstudio.evaluators.builtin.terms import Automaton, Terms
 from evalstudio.evaluators.builtin.text import contains
 from evalstudio.evaluators.builtin.tool_matching import Claim, place
+from evalstudio.evaluators.contract import TurnFacts
 from evalstudio.evaluators.definition import EvaluatorDefinition
 from evalstudio.evaluators.limits import EvaluatorLimits
 from evalstudio.evaluators.patterns import Pattern
+from evalstudio.evaluators.records import RecordFacts
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_entries, run_inline
 from evalstudio.messages import Message
@@ -294,3 +297,36 @@ class TestKilling:
             os.kill(pid, 0)
         assert await pool.run(Job(math.sqrt, (9.0,), self.LIMITS)) == 3
         pool.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "quick"),
+    [
+        ("lexical-similarity", {"algorithm": "levenshtein"}, True),
+        ("regex", {"pattern": "a+"}, True),
+        ("lexical-similarity", {"referenceField": "context.reply"}, False),
+        ("keyword-coverage", {"keywordsSourceField": "context.words"}, False),
+        ("rule-based", {"rules": [{"type": "length", "min": 1}] * 101}, False),
+    ],
+)
+def test_only_what_the_texts_alone_decide_is_estimated_once(
+    kind: str, config: dict[str, Any], quick: bool
+) -> None:
+    definition = create_registry().get_evaluator(kind)
+    assert definition is not None
+    assert quick_on_short(definition.use(config)) is quick
+
+
+@pytest.mark.parametrize(
+    ("response", "truth", "short"),
+    [
+        ("a" * 2_000, "b" * 2_000, True),
+        ("a", None, True),
+        ("a" * 2_001, "b", False),
+        ("a", "b" * 2_001, False),
+        ("a", {"text": "b"}, False),
+    ],
+)
+def test_a_record_is_short_when_both_texts_are(response: str, truth: Any, short: bool) -> None:
+    assert is_short(RecordFacts(TurnFacts(), response, None, truth, {}, {})) is short
+    assert not is_short(TurnFacts(given_response=response, ground_truth=truth))

@@ -64,12 +64,52 @@ ROWS: list[dict[str, Any]] = [
         "groundTruth": "its own",
         "criteria": [{"name": "close", "scale": "numeric"}],
     },
+    *({"response": "x" * length} for length in range(12)),
     {"response": "日本語の\u200bテキスト \u0000", "groundTruth": "日本語", "prompt": None, "context": None},
 ]
 
 
+PLUGIN = """
+from evalstudio import EvaluationResult, define_evaluator
+
+def nested(depth):
+    return {"in": nested(depth - 1)} if depth else {}
+
+@define_evaluator(type="odd", inline=True)
+def odd(ctx):
+    answers = [
+        True,
+        0.25,
+        EvaluationResult(True, -0.0, "signed"),
+        EvaluationResult(False, 0.0),
+        EvaluationResult(True, 0.5, "deep", {"depth": nested(240)}),
+        EvaluationResult.skip("nothing to say"),
+        {"criterionName": "undeclared", "score": True},
+        [{"criterionName": "c", "score": 0.1}, {"criterionName": "c", "score": 0.4}],
+        EvaluationResult(True, 1.0, metadata={"half": chr(0xD800), "large": 2**70}),
+        7,
+    ]
+    return answers[len(ctx.response) % len(answers)]
+
+@define_evaluator(type="signed", kind="metric", inline=True)
+def signed(ctx):
+    return [-0.0, 0.0, 3, 1e22, float("nan")][len(ctx.response) % 5]
+"""
+ODD_PLAN = """
+plugins: [./odd.py]
+criteria: [{name: c, scale: numeric}, {name: d, scale: likert5, weight: 0}]
+evaluators:
+  - {type: odd}
+  - {type: odd, name: c}
+  - {type: signed}
+  - {type: regex, gate: eventually, name: d, config: {pattern: x}}
+  - {type: rule-based, config: {rules: [{type: includes, keywords: [zzz, zzz]}]}}
+"""
+
+
 def _scored(folder: Path, plan: str, name: str) -> tuple[list[dict[str, Any]], Any]:
     (folder / "plan.yaml").write_text(plan)
+    (folder / "odd.py").write_text(PLUGIN)
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     output = folder / name
     job = ScoringJob(folder / "rows.jsonl", folder / "plan.yaml", output, group_by="team")
@@ -90,7 +130,7 @@ def test_one_pass_gives_the_results_of_the_long_way(tmp_path: Path, monkeypatch:
 
     plain = PLAN.replace("  - {type: latency}\n  - {type: token-usage}\n", "")
     for number, plan in enumerate(
-        (PLAN, plain, plain.replace("keywordsSourceField: context.words", "expectedKeywords: [a]"))
+        (PLAN, plain, plain.replace("keywordsSourceField: context.words", "expectedKeywords: [a]"), ODD_PLAN)
     ):
         monkeypatch.setattr(DirectResults, "result", told)
         direct, summary = _scored(tmp_path, plan, f"direct {number}")

@@ -13,9 +13,39 @@ from ..base.killable import Job, NotSendable, WorkKilled, WorkLimits, killable
 from .contract import EvaluatorContext, TurnFacts
 from .definition import Entry, EvaluatorDefinition
 from .limits import limit_exceeded
+from .records import RecordFacts
 
 # What is read within some milliseconds stays where it is: a process of its own would cost more.
 WORK_IN_PLACE = 200_000
+
+
+# No text of a short record has more characters.
+_SHORT = 2_000
+
+
+class _ShortRecord(TurnFacts):
+    """The longest of the short records, of which only the texts are known."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.given_response = self.given_prompt = self.ground_truth = "x" * _SHORT
+        self._size = _SHORT
+
+
+def quick_on_short(entry: Entry) -> bool:
+    """Whether an entry takes no time on any short record, whatever it holds beside its texts."""
+    return not may_take_long(entry, _ShortRecord())
+
+
+def is_short(facts: TurnFacts) -> bool:
+    """Whether the texts that evaluators compare are short, in a record that has little else."""
+    truth = facts.ground_truth
+    return (
+        isinstance(facts, RecordFacts)
+        and facts.size() <= _SHORT
+        and (truth is None or (isinstance(truth, str) and len(truth) <= _SHORT))
+    )
 
 
 def may_take_long(entry: Entry, facts: TurnFacts) -> bool:

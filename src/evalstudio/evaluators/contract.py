@@ -342,9 +342,15 @@ class EvaluatorContext(Generic[C]):
 
     def text(self, path: str | None = None) -> str | None:
         """The text a path leads to (``context.order[0].id``), or ``None`` where there is none."""
+        facts = self.facts
         if not path or path == "response":
-            recorded = self.facts.given_response
-            return self.facts.response_text() if recorded is MISSING else as_text(recorded)
+            recorded = facts.given_response
+            if type(recorded) is str:
+                return recorded
+            return facts.response_text() if recorded is MISSING else as_text(recorded)
+        # The other text that most comparisons read, without the way over a path.
+        if path == "groundTruth" and type(facts.ground_truth) is str:
+            return facts.ground_truth
         return as_text(self.find(path))
 
     def need_text(self, path: str | None = None) -> str:

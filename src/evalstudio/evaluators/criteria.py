@@ -27,6 +27,8 @@ _LEADING_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*
 _ROUNDING = 1e-9
 # A whole number may be larger than any float; NaN compares with nothing.
 _LARGEST = sys.float_info.max
+# A union that is written where it is asked for is made anew each time.
+_NUMBER = (int, float)
 
 
 def named(value: str) -> str:
@@ -134,7 +136,7 @@ def normalize(score: Score, criterion: EvaluationCriteria) -> float:
     """Bring a raw score to 0–1 by its criterion's scale, or raise ``Excluded`` with the reason."""
     if isinstance(score, bool):
         return 1.0 if score else 0.0
-    if isinstance(score, int | float) and not -_LARGEST <= score <= _LARGEST:
+    if isinstance(score, _NUMBER) and not -_LARGEST <= score <= _LARGEST:
         raise Excluded("not a finite number")
     match criterion.scale:
         case "binary" | "pass/fail":
@@ -231,14 +233,15 @@ def leading_number(score: int | float | str) -> float:
 def on_scale(fraction: float, criterion: EvaluationCriteria, threshold: float = 0.5) -> Score:
     """Map a computed fraction onto a scale, so that a perfect one is 1.0 after normalisation."""
     fraction = min(1.0, max(0.0, fraction))
-    if criterion.scale == "likert5":
+    scale = criterion.scale
+    if scale == "likert5":
         return 1 + 4 * fraction
-    if criterion.range is not None and criterion.scale not in ("binary", "pass/fail"):
+    if criterion.range is not None and scale not in ("binary", "pass/fail"):
         low, high = criterion.range
         return low + fraction * (high - low)
-    if criterion.scale == "numeric":
+    if scale == "numeric":
         return fraction
-    if criterion.scale == "string":
+    if scale == "string":
         return "pass" if fraction >= threshold else "fail"
     return fraction >= threshold
 
@@ -324,10 +327,18 @@ def _place(
 
 def weighted_mean(means: Mapping[str, float], declared: Mapping[str, EvaluationCriteria]) -> float | None:
     """The mean of criteria by their weights; nothing where none of them counts."""
-    weights = [declared[name].weight for name in means]
+    relative = relative_weights(means, declared)
+    if relative is None:
+        return None
+    return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)
+
+
+def relative_weights(
+    names: Iterable[str], declared: Mapping[str, EvaluationCriteria]
+) -> Sequence[float] | None:
+    """The weights of criteria beside the heaviest: the sum of finite weights must not overflow."""
+    weights = [declared[name].weight for name in names]
     heaviest = max(weights, default=0.0)
     if heaviest <= 0:
         return None
-    # Relative weights: the sum of finite weights must not overflow.
-    relative = weights if heaviest == 1.0 else [weight / heaviest for weight in weights]
-    return math.fsum(map(operator.mul, means.values(), relative)) / math.fsum(relative)
+    return weights if heaviest == 1.0 else [weight / heaviest for weight in weights]

@@ -244,6 +244,7 @@ class RecordFacts(TurnFacts):
         self.metadata = metadata
         self.criteria = shared.criteria
         self.limits = shared.limits
+        self.opening = shared.opening
         self.turn = 1
         self._size = len(response)
         self._replies = [response] if response else []

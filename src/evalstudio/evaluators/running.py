@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import math
-from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -23,20 +21,19 @@ from pydantic import BaseModel
 from ..base.concurrency import Clock, WorkAborted, bounded, evaluator_threads
 from ..base.copies import own_copy
 from ..base.killable import NotSendable
-from ..base.traces import described, is_ours, trace_of
 from ..telemetry import evaluator
-from .apart import call_apart, may_take_long, run_apart
+from .apart import call_apart, is_short, may_take_long, quick_on_short, run_apart
 from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
-from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
-from .results import ERROR_PREFIX, UNSEEN_MODEL, Finding
-from .returned import UnreadableResult, read_returned
+from .results import UNSEEN_MODEL, Finding
+from .settling import errored, new_finding, plain_result, raised, settle
 
 log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
-NO_RESULT = "returned no result"
-_LONGEST_REASON = 10_000
+# With it, whether it is known to take no time on any short record.
+InlineEntry = tuple[Entry, bool]
+InlineOutcome = EvaluationResult | list[Finding]
 
 
 async def run_entries(
@@ -87,19 +84,60 @@ async def run_turn(
 
 def _not_asked(entry: Entry, facts: TurnFacts, failure: Finding) -> Finding:
     """The row of an entry whose model was spared, because the turn had failed without it."""
-    finding = _result(entry, facts, perf_counter())
+    finding = new_finding(entry, facts, perf_counter())
     finding.skipped = True
     finding.reason = f"not asked: {failure.label} had already failed"
     finding.metadata = {"notAsked": True}
     return finding
 
 
-def run_inline(entries: Iterable[Entry], facts: TurnFacts) -> list[Finding]:
+def run_inline(entries: Sequence[Entry], facts: TurnFacts) -> list[Finding]:
     """Run inline entries in place, where there is nothing to wait for."""
+    return findings_of(entries, call_inline(inline_entries(entries), facts), facts)
+
+
+def inline_entries(entries: Iterable[Entry]) -> list[InlineEntry]:
+    return [(entry, quick_on_short(entry)) for entry in entries]
+
+
+def call_inline(entries: Iterable[InlineEntry], facts: TurnFacts) -> list[InlineOutcome]:
+    """Run inline entries in place: plain results of our own as they stand, all else as findings."""
+    outcomes: list[InlineOutcome] = []
+    short = is_short(facts)
+    for entry, quick in entries:
+        if not entry.builtin:
+            outcomes.append(_run_inline(entry, facts))
+        elif (short and quick) or not may_take_long(entry, facts):
+            outcomes.append(_call_ours(entry, facts))
+        else:
+            outcomes.append(_run_inline(entry, facts, call_apart))
+    return outcomes
+
+
+def findings_of(
+    entries: Iterable[Entry], outcomes: Iterable[InlineOutcome], facts: TurnFacts
+) -> list[Finding]:
+    """What inline entries came to, all of it as findings."""
     findings: list[Finding] = []
-    for entry in entries:
-        findings += _run_inline(entry, facts, call_apart if may_take_long(entry, facts) else None)
+    for entry, outcome in zip(entries, outcomes, strict=True):
+        if isinstance(outcome, EvaluationResult):
+            outcome = settle(entry, outcome, facts, perf_counter())
+        findings += outcome
     return findings
+
+
+def _call_ours(entry: Entry, facts: TurnFacts) -> InlineOutcome:
+    start = perf_counter()
+    ctx = EvaluatorContext(entry.config, facts)
+    try:
+        returned: object = entry.definition.function(ctx)
+        plain = plain_result(entry, returned)
+        return settle(entry, returned, facts, start) if plain is None else plain
+    except (Exception, SystemExit) as error:
+        return [raised(entry, facts, error, start)]
+    finally:
+        if ctx.asked_final:
+            facts.final_readers.add(entry.key)
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:
@@ -119,11 +157,11 @@ def _run_inline(
     try:
         if apart is not None:
             with suppress(NotSendable):
-                return _settle(entry, apart(entry, facts), facts, start)
+                return settle(entry, apart(entry, facts), facts, start)
         returned: object = entry.definition.function(ctx)
-        return _noted(entry, ctx, _settle(entry, returned, facts, start))
+        return _noted(entry, ctx, settle(entry, returned, facts, start))
     except (Exception, SystemExit) as error:
-        return _noted(entry, ctx, [_raised(entry, facts, error, start)])
+        return _noted(entry, ctx, [raised(entry, facts, error, start)])
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
@@ -146,14 +184,14 @@ async def _run_apart(entry: Entry, facts: TurnFacts) -> list[Finding]:
         if entry.definition.cost == "fast" and may_take_long(entry, facts):
             # Objects of a program cannot be sent; who uses them in its config trusts them.
             with suppress(NotSendable):
-                return _settle(entry, await run_apart(entry, facts, clock), facts, start)
+                return settle(entry, await run_apart(entry, facts, clock), facts, start)
         returned = await bounded(_call(entry, ctx, clock), entry.definition.timeout, clock)
         # What it waited for, a thread or a model's limit, is not its time.
-        return _noted(entry, ctx, _settle(entry, returned, facts, perf_counter() - clock.seconds()))
+        return _noted(entry, ctx, settle(entry, returned, facts, perf_counter() - clock.seconds()))
     except WorkAborted as error:
-        return _noted(entry, ctx, [_errored(entry, facts, f"the evaluator {error}", start)])
+        return _noted(entry, ctx, [errored(entry, facts, f"the evaluator {error}", start)])
     except Exception as error:
-        return _noted(entry, ctx, [_raised(entry, facts, error, start)])
+        return _noted(entry, ctx, [raised(entry, facts, error, start)])
     finally:
         if ctx.asked_final:
             facts.final_readers.add(entry.key)
@@ -215,180 +253,3 @@ class _Watched:
                 raise
             except BaseException as error:
                 thrown = error
-
-
-def _raised(entry: Entry, facts: TurnFacts, error: BaseException, start: float) -> Finding:
-    """What an evaluator raised: our own errors say all in words, others are told with their place."""
-    definition = entry.definition
-    if is_ours(error) and error.__cause__ is None:
-        return _errored(entry, facts, str(error) or type(error).__name__, start)
-    worded = is_ours(error) or (isinstance(error, ValueError) and entry.builtin)
-    finding = _errored(entry, facts, str(error) if worded else described(error, definition.plugin), start)
-    finding.traceback = trace_of(error)
-    return finding
-
-
-def _errored(entry: Entry, facts: TurnFacts, message: str, start: float) -> Finding:
-    result = _result(entry, facts, start)
-    result.criterion_name = getattr(entry.config, "criterion_name", None)
-    result.success = entry.kind == "metric"
-    result.error = message[:_LONGEST_REASON]
-    result.fault = "judge" if entry.definition.cost == "llm" else "evaluator"
-    result.reason = ERROR_PREFIX + result.error
-    return result
-
-
-def _result(entry: Entry, facts: TurnFacts, start: float) -> Finding:
-    definition = entry.definition
-    return Finding(
-        type=definition.type,
-        label=definition.label,
-        name=entry.key,
-        kind=definition.kind,
-        gate=entry.gate,
-        success=True,
-        turn=facts.turn,
-        duration_ms=(perf_counter() - start) * 1000,
-        unit=entry.unit,
-        threshold=entry.threshold,
-    )
-
-
-def _settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> list[Finding]:
-    """Bring whatever an evaluator returned into shape; nonsense becomes an error."""
-    if entry.builtin and isinstance(returned, EvaluationResult):
-        return [_settle_one(entry, returned, facts, start)]
-    try:
-        results = _results(entry, returned)
-    except UnreadableResult as error:
-        return [_errored(entry, facts, str(error), start)]
-    if not results:
-        return _nothing(entry, facts, start)
-    findings = [
-        _errored(entry, facts, str(result), start)
-        if isinstance(result, UnreadableResult)
-        else _settle_one(entry, result, facts, start)
-        for result in results
-    ]
-    return findings if len(findings) == 1 else _numbered(findings)
-
-
-def _results(entry: Entry, returned: object) -> Sequence[EvaluationResult | UnreadableResult]:
-    if entry.builtin and isinstance(returned, list):
-        return cast(list[EvaluationResult], returned)
-    return read_returned(returned, metric=entry.kind == "metric")
-
-
-def _numbered(findings: list[Finding]) -> list[Finding]:
-    """Several results on one criterion, or on none, are told apart by their number."""
-    several = Counter(finding.criterion_name for finding in findings)
-    numbers: Counter[str | None] = Counter()
-    for finding in findings:
-        name = finding.criterion_name
-        if several[name] > 1:
-            numbers[name] += 1
-            finding.rule = numbers[name]
-    return findings
-
-
-def _nothing(entry: Entry, facts: TurnFacts, start: float) -> list[Finding]:
-    """No result holds nothing and fails nothing, and says so.
-
-    An entry whose criteria are not among the record's own has nothing to say: that the coverage tells.
-    """
-    names = entry.criterion_names
-    if names and not any(criterion.name in names for criterion in facts.criteria):
-        return []
-    finding = _result(entry, facts, start)
-    finding.skipped = True
-    finding.reason = NO_RESULT
-    return [finding]
-
-
-def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, start: float) -> Finding:
-    if returned.error is not None:
-        result = _returned_error(entry, returned, facts, returned.error, start)
-        result.reason = returned.reason or result.reason
-        return result
-    result = _result(entry, facts, start)
-    result.reason = returned.reason[:_LONGEST_REASON]
-    result.metadata = returned.metadata
-    result.criterion_name = returned.criterion_name
-    result.decisive = returned.decisive
-    if returned.skipped:
-        result.skipped = True
-        return result
-    try:
-        result.score = returned.score
-        # Our own evaluators that have a value took the score from it, or it from the score.
-        settled = returned.score is None or (entry.builtin and returned.value is not None)
-        place = None if settled else _place(entry, returned, facts)
-        result.value = _value(entry, returned, place)
-        result.success = entry.kind == "metric" or _success(entry, returned, result.value, place)
-    except (ValueError, TypeError, OverflowError) as error:
-        result = _returned_error(entry, returned, facts, str(error), start)
-        result.score = returned.score
-    return result
-
-
-def _returned_error(
-    entry: Entry, returned: EvaluationResult, facts: TurnFacts, message: str, start: float
-) -> Finding:
-    finding = _errored(entry, facts, message, start)
-    finding.criterion_name = returned.criterion_name or finding.criterion_name
-    finding.metadata = returned.metadata
-    # Kept for the coverage, which tells what was left out and why.
-    finding.score = returned.score
-    return finding
-
-
-def _place(entry: Entry, returned: EvaluationResult, facts: TurnFacts) -> float | None:
-    """Where an assertion's score is on its criterion's scale, from 0 to 1. It must have a place there."""
-    assert returned.score is not None
-    if entry.kind == "metric":
-        return None
-    criterion = _criterion(returned.criterion_name or entry.key, facts)
-    if criterion is None:
-        # Yes and no need no scale; anything else means something only on one.
-        if isinstance(returned.score, bool):
-            return float(returned.score)
-        if returned.criterion_name is None:
-            return None
-        raise ValueError(f'no criterion is named "{returned.criterion_name}", so nothing says its scale')
-    try:
-        return normalize(returned.score, criterion)
-    except Excluded as reason:
-        raise ValueError(f"score has no place on its scale: {reason}") from None
-
-
-def _criterion(name: str, facts: TurnFacts) -> EvaluationCriteria | None:
-    for criterion in facts.criteria:
-        if criterion.name == name:
-            return criterion
-    return None
-
-
-def _value(entry: Entry, returned: EvaluationResult, place: float | None) -> float | None:
-    value = returned.value if returned.value is not None else place
-    if value is None and returned.criterion_name is None and isinstance(returned.score, int | float):
-        value = returned.score
-    if value is None:
-        if entry.kind == "metric" and returned.score is None and not returned.metadata.get("missing"):
-            raise ValueError("a metric must have a value")
-        return None
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"value {number} is not a finite number")
-    if entry.kind == "assertion" and not 0 <= number <= 1:
-        raise ValueError(f"value {number:g} of an assertion is outside 0–1; a metric may have any value")
-    return number
-
-
-def _success(entry: Entry, returned: EvaluationResult, value: float | None, place: float | None) -> bool:
-    if returned.success is not None:
-        return returned.success
-    bar = 0.5 if entry.threshold is None else entry.threshold
-    number = value if place is None else place
-    if number is None:
-        raise ValueError("a result needs success, a value or a score")
-    return number >= bar

@@ -84,16 +84,13 @@ class RowReader:
         response = row.get("response")
         if response is None:
             raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
-        if isinstance(response, str) and _PLAIN.issuperset(row) and _is_plain(row):
-            facts = RecordFacts(
-                self._shared,
-                response,
-                row.get("prompt"),
-                row.get("groundTruth"),
-                row.get("context") or {},
-                row.get("metadata") or {},
-            )
-            return Record(record_id, line, facts, row.get("agentId"), row.get("sessionId"))
+        if isinstance(response, str) and _PLAIN.issuperset(row):
+            prompt, context, metadata = row.get("prompt"), row.get("context"), row.get("metadata")
+            agent_id, session_id = row.get("agentId"), row.get("sessionId")
+            if _are_texts(prompt, agent_id, session_id) and _are_objects(context, metadata):
+                truth = row.get("groundTruth")
+                facts = RecordFacts(self._shared, response, prompt, truth, context or {}, metadata or {})
+                return Record(record_id, line, facts, agent_id, session_id)
         return self._checked(record_id, line, row)
 
     def _checked(self, record_id: str, line: int, row: dict[str, Any]) -> Record:
@@ -112,14 +109,12 @@ class RowReader:
         return Record(record_id, line, facts, source.agent_id, source.session_id, tokens)
 
 
-def _is_plain(row: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(row.get("prompt"), _TEXT)
-        and isinstance(row.get("context"), _OBJECT)
-        and isinstance(row.get("metadata"), _OBJECT)
-        and isinstance(row.get("agentId"), _TEXT)
-        and isinstance(row.get("sessionId"), _TEXT)
-    )
+def _are_texts(prompt: object, agent_id: object, session_id: object) -> bool:
+    return isinstance(prompt, _TEXT) and isinstance(agent_id, _TEXT) and isinstance(session_id, _TEXT)
+
+
+def _are_objects(context: object, metadata: object) -> bool:
+    return isinstance(context, _OBJECT) and isinstance(metadata, _OBJECT)
 
 
 def _nested(name: str, value: Any) -> Any:

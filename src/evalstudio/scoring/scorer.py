@@ -17,11 +17,11 @@ from ..base.paths import MISSING, lookup
 from ..base.text import cut
 from ..evaluators.aggregate import conclude_once, run_evaluators
 from ..evaluators.results import Verdict
-from ..evaluators.running import run_inline
+from ..evaluators.running import call_inline, findings_of, inline_entries
 from ..llm.usage import RoleUsage, counting_usage, model_usage
 from ..messages import read_cost
 from .datasets import BadRecord, Chunk
-from .direct import DirectResults
+from .direct import DirectResult, DirectResults
 from .plan import ScoringJob
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
@@ -45,9 +45,16 @@ class ScoredChunk:
 
     def add(self, *results: Result) -> None:
         for result in results:
-            self.lines.append(json_bytes(result))
-            self.ids.append((result["recordId"], result["line"]))
+            self._write(result)
             self.summary.add(result)
+
+    def add_direct(self, result: DirectResult) -> None:
+        self._write(result.fields)
+        self.summary.count(result.fields, result.rows)
+
+    def _write(self, fields: Result) -> None:
+        self.lines.append(json_bytes(fields))
+        self.ids.append((fields["recordId"], fields["line"]))
 
 
 class Scorer:
@@ -59,6 +66,7 @@ class Scorer:
         self._job = job
         self._dataset = job.dataset_name
         self._direct = DirectResults(runner, job.dataset_name)
+        self._inline = inline_entries(runner.entries) if runner.inline else []
         self._asks_models = any(entry.definition.cost == "llm" for entry in runner.entries)
         self._loop: asyncio.Runner | None = None
         self.stopped = False
@@ -71,7 +79,7 @@ class Scorer:
         scored = ScoredChunk(share=chunk.share)
         if self._runner.inline:
             for record in self._records(chunk, scored):
-                scored.add(self._score_inline(record))
+                self._score_inline(record, scored)
         else:
             # One loop for all chunks: connections to models belong to the loop they were opened on.
             if self._loop is None:
@@ -158,11 +166,15 @@ class Scorer:
         scored.failure = problem
         return True
 
-    def _score_inline(self, record: Record) -> Result:
-        findings = run_inline(self._runner.entries, record.facts)
-        if (result := self._direct.result(record, findings)) is not None:
-            return self._grouped(result, record)
-        return self._result(record, conclude_once(findings, record.facts.criteria), {})
+    def _score_inline(self, record: Record, scored: ScoredChunk) -> None:
+        entries, facts = self._runner.entries, record.facts
+        outcomes = call_inline(self._inline, facts)
+        if (result := self._direct.result(record, outcomes)) is not None:
+            self._grouped(result.fields, record)
+            scored.add_direct(result)
+        else:
+            findings = findings_of(entries, outcomes, facts)
+            scored.add(self._result(record, conclude_once(findings, facts.criteria), {}))
 
     async def _score(self, record: Record, limit: asyncio.Semaphore) -> Result:
         with counting_usage() as usage:

@@ -6,13 +6,15 @@ Summaries of parts add up, so workers can each keep their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from ..evaluators.results import Outcome
 
 BINS = 10
+EvaluatorRow = tuple[str, str, str, float | None]
+"""What one evaluator came to on a record: its name, its kind, the outcome in a word, and the value."""
 ASSERTION_OUTCOMES = ("pass", "fail", "error", "skipped")
 METRIC_OUTCOMES = ("measured", "missing", "error")
 # Ids are remembered as numbers, and so many at most: memory must not grow with the dataset.
@@ -210,6 +212,15 @@ class DatasetSummary:
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result, as it stands in the results file."""
+        rows = result["evaluatorResults"]
+        self.count(result, [(row["name"], row["kind"], row["outcome"], row["value"]) for row in rows])
+        for item in result["results"]:
+            if "error" in item:
+                _count(self.criterion_errors, item["criterionName"])
+                _count(self.errors, item["error"][:200])
+
+    def count(self, result: Mapping[str, Any], rows: Iterable[EvaluatorRow]) -> None:
+        """Count one result without errors, and the rows of its evaluators."""
         self.records += 1
         self.outcomes[result["outcome"]] += 1
         overall = result.get("overallScore")
@@ -224,17 +235,12 @@ class DatasetSummary:
             (self.criteria.get(name) or _spread(self.criteria, name)).add(value)
         for name, value in result["metrics"].items():
             _spread(self.metrics, name).add(value)
-        for row in result["evaluatorResults"]:
-            tally = self.evaluators.get(row["name"]) or _tally(self.evaluators, row["name"], row["kind"])
-            tally.add(row["outcome"], row["value"])
+        for name, kind, outcome, value in rows:
+            (self.evaluators.get(name) or _tally(self.evaluators, name, kind)).add(outcome, value)
         usage: Mapping[str, Any] = result.get("usage") or {}
         for name, value in usage.items():
             if value is not None and name in self.used:
                 self.used[name].add(value)
-        for item in result["results"]:
-            if "error" in item:
-                _count(self.criterion_errors, item["criterionName"])
-                _count(self.errors, item["error"][:200])
 
     def forget_results(self) -> None:
         """Count results from the start again; what the results file does not hold is kept."""

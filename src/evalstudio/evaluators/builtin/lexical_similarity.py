@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from itertools import repeat
 from typing import Literal
 
@@ -28,6 +30,25 @@ class LexicalSimilarityConfig(TextConfig):
     case_sensitive: bool = Field(False, description="Whether upper and lower case differ")
     normalize_whitespace: bool = Field(True, description="Whether runs of blanks count as one space")
     threshold: float = Field(0.5, gt=0, le=1, description="The least similarity that passes")
+
+    @cached_property
+    def similarity(self) -> Callable[[str, str], float]:
+        """The algorithm; its library is loaded when it is first asked for."""
+        match self.algorithm:
+            case "jaro-winkler":
+                from rapidfuzz.distance import JaroWinkler
+
+                return JaroWinkler.normalized_similarity
+            case "levenshtein":
+                from rapidfuzz.distance import Levenshtein
+
+                return Levenshtein.normalized_similarity
+            case "sorensen-dice":
+                return dice
+
+    @cached_property
+    def threshold_text(self) -> str:
+        return f"{self.threshold:g}"
 
     @model_validator(mode="after")
     def _two_texts(self) -> LexicalSimilarityConfig:
@@ -55,35 +76,20 @@ def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded
         raise NotAvailable(
             f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
         )
-    similarity = _similarity(algorithm, text, reference)
-    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}"
+    similarity = config.similarity(text, reference)
+    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold_text}"
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 
 def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
-    config = ctx.config
-    text, most = ctx.need_text(path), ctx.facts.limits.similarity_characters
-    if config.algorithm != "sorensen-dice" and len(text) > most:
+    config, text, most = ctx.config, ctx.need_text(path), ctx.facts.limits.similarity_characters
+    if len(text) > most and config.algorithm != "sorensen-dice":
         message = (
             f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
             f"{most:,} at most; use sorensen-dice for texts of this size"
         )
         raise limit_exceeded(message, "similarityCharacters")
     return comparable(text, case_sensitive=config.case_sensitive, collapsed=config.normalize_whitespace)
-
-
-def _similarity(algorithm: str, first: str, second: str) -> float:
-    match algorithm:
-        case "jaro-winkler":
-            from rapidfuzz.distance import JaroWinkler
-
-            return JaroWinkler.normalized_similarity(first, second)
-        case "levenshtein":
-            from rapidfuzz.distance import Levenshtein
-
-            return Levenshtein.normalized_similarity(first, second)
-        case _:
-            return dice(first, second)
 
 
 def dice(first: str, second: str) -> float:
@@ -97,7 +103,7 @@ def dice(first: str, second: str) -> float:
     return 2 * _shared(ours, theirs) / (len(ours) + len(theirs))
 
 
-def _bigrams(text: str, narrow: bool) -> list[int]:
+def _bigrams(text: str, narrow: bool) -> array[int]:
     """Every pair of neighbours as one number: the bytes read in pairs, from the first and from the second."""
     if narrow:
         size, number, data = 1, "H", text.encode()
@@ -107,15 +113,20 @@ def _bigrams(text: str, narrow: bool) -> list[int]:
     odd = (len(text) - 1) // 2 * 2 * size
     pairs = array(number, data[:even])
     pairs.frombytes(data[size : size + odd])
-    return pairs.tolist()
+    return pairs
 
 
-def _shared(ours: list[int], theirs: list[int]) -> int:
+@cache
+def _common_subsequence() -> Callable[[Sequence[int], Sequence[int]], int]:
+    from rapidfuzz.distance import LCSseq
+
+    return LCSseq.similarity
+
+
+def _shared(ours: array[int], theirs: array[int]) -> int:
     """How many items two multisets have in common."""
     if len(ours) + len(theirs) <= _SHORT:
-        from rapidfuzz.distance import LCSseq
-
         # Of sorted sequences, the longest common subsequence is the common multiset.
-        return LCSseq.similarity(sorted(ours), sorted(theirs))
+        return _common_subsequence()(sorted(ours), sorted(theirs))
     counts, others = Counter(ours), Counter(theirs)
     return sum(map(min, counts.values(), map(others.get, counts, repeat(0))))

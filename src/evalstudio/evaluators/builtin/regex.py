@@ -73,10 +73,10 @@ def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     seconds, forbids = ctx.facts.limits.pattern_seconds, not config.must_match
     texts = scoped_texts(ctx, config.scope, forbids=forbids)
     match = first_match(config.compiled, texts, seconds, hidden=forbids)
-    metadata = {} if match is None else {"match": cut(match, _LONGEST_QUOTE)}
-    return ruled(
-        ctx, (match is not None) == config.must_match, match_reason(config.compiled, match), **metadata
-    )
+    reason = match_reason(config.compiled, match)
+    if match is None:
+        return ruled(ctx, forbids, reason)
+    return ruled(ctx, config.must_match, reason, match=cut(match, _LONGEST_QUOTE))
 
 
 def first_match(
@@ -88,6 +88,8 @@ def first_match(
     """
     if hidden:
         texts = [*texts, *(undisguised(text) for text in texts if not text.isascii())]
+    if len(texts) == 1:
+        return pattern.find(texts[0], seconds)
     start = perf_counter()
     for text in texts:
         match = pattern.find(text, seconds, seconds - (perf_counter() - start))

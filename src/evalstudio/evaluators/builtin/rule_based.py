@@ -176,13 +176,13 @@ class IncludesRule(_Words):
 
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
-        found = set(self.compiled_terms.present(self.fold(text)))
+        found = self.compiled_terms.present(self.fold(text))
         if self.expected_outcome == "none" and not text.isascii():
-            found |= set(self.compiled_terms.present(self.fold(undisguised(text))))
-        present = [word for word in self.keywords if self.forms[word] in found]
+            found |= self.compiled_terms.present(self.fold(undisguised(text)))
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if self.forms[word] not in found]
             return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
+        present = [word for word in self.keywords if self.forms[word] in found]
         reason = f"found: {_listed(present)}" if present else "no keyword found"
         return bool(present) == (self.expected_outcome == "any"), reason
 

@@ -131,6 +131,8 @@ def visible_word(word: str) -> str:
 
 def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     """The form in which two texts are compared."""
+    if case_sensitive and not collapsed:
+        return nfc(text)
     form = _comparable if len(text) <= _REMEMBERED else _comparable.__wrapped__
     return form(text, case_sensitive, collapsed)
 
@@ -153,7 +155,7 @@ def check_apart(source: str, other: str | None, setting: str) -> None:
 
 def is_word(char: str) -> bool:
     """Whether a character belongs to a word: letters, digits, underscore, and marks on them."""
-    return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
+    return char.isalnum() or char == "_" or (not char.isascii() and unicodedata.category(char)[0] == "M")
 
 
 def is_unspaced(char: str) -> bool:
@@ -222,7 +224,7 @@ def ruled(
     ctx: EvaluatorContext[Any], holds: bool, reason: str, rule: Any = None, /, **metadata: Any
 ) -> Graded:
     """A plain yes or no, for the criterion of the rule, or of the config where there are no rules."""
-    name = (rule or ctx.config).criterion_name
+    name = (ctx.config if rule is None else rule).criterion_name
     return _scored(ctx, name, 1.0 if holds else 0.0, 0.5, reason, metadata)
 
 
