@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -58,24 +59,45 @@ class RowsQuery:
     """
 
     def __init__(self, query: Select[Any], *, bounded: bool = False, often: bool = True) -> None:
-        self._query = query
-        columns = query.subquery()
-        sizes = query.with_only_columns(_size_of(query), maintain_column_froms=True).subquery()
-        self._bytes = select(func.sum(sizes.c.size)) if bounded else None
-        self._row = namedtuple("Row", columns.c.keys())._make  # pyright: ignore[reportUntypedNamedTuple] - made of what is selected
-        self._converters = _converters(columns.c, Boolean, Float)
-        self._in_order = _in_order(columns.c)
-        self.as_text = _joined(_document(columns.c), columns)
-        self._text = Prepared(self.as_text, often=often)
-        # With a damaged document all of that cannot be read; then each one is read by itself.
-        self._one_by_one = _joined(func.json_array(*map(_in_json, columns.c)), columns)
-        self._each_converter = _converters(columns.c, Boolean, Float, Json)
+        self._query, self._bounded, self._often = query, bounded, often
+
+    # Each is made when it is needed first: of the queries that are kept most commands run none.
+    @cached_property
+    def _columns(self) -> FromClause:
+        return self._query.subquery()
+
+    @cached_property
+    def _bytes(self) -> Select[Any]:
+        sizes = self._query.with_only_columns(_size_of(self._query), maintain_column_froms=True).subquery()
+        return select(func.sum(sizes.c.size))
+
+    @cached_property
+    def _row(self) -> Callable[[Iterable[Any]], AnyRow]:
+        return namedtuple("Row", self._columns.c.keys())._make  # pyright: ignore[reportUntypedNamedTuple] - made of what is selected
+
+    @cached_property
+    def _reading(self) -> tuple[Order | None, Converters]:
+        return _in_order(self._columns.c), _converters(self._columns.c, Boolean, Float)
+
+    @cached_property
+    def as_text(self) -> Select[Any]:
+        return _joined(_document(self._columns.c), self._columns)
+
+    @cached_property
+    def _text(self) -> Prepared:
+        return Prepared(self.as_text, often=self._often)
+
+    @cached_property
+    def _one_by_one(self) -> tuple[Select[Any], Converters]:
+        """With a damaged document the text cannot be read; then each document is read by itself."""
+        documents = func.json_array(*map(_in_json, self._columns.c))
+        return _joined(documents, self._columns), _converters(self._columns.c, Boolean, Float, Json)
 
     def all(
         self, unit: Transaction, values: Mapping[str, Any] = _NONE, read: Callable[[AnyRow], Any] = _as_it_is
     ) -> Sequence[Any]:
         """The rows, or what ``read`` makes of each; the rest of a row is gone before the next is read."""
-        if unit.is_postgres or (self._bytes is not None and self._size(unit, values) > LARGEST_PAGE_BYTES):
+        if unit.is_postgres or (self._bounded and self._size(unit, values) > LARGEST_PAGE_BYTES):
             return [read(row) for row in unit.connection.execute(self._query, values)]
         row = self._text.first_row(unit, values)
         return self.in_text(row[0] if row else None, unit, values, read)
@@ -85,13 +107,12 @@ class RowsQuery:
     ) -> Sequence[Any]:
         """The rows of the text that SQLite makes of them."""
         try:
-            return self._read(rows, self._in_order, self._converters, read)
+            return self._read(rows, *self._reading, read)
         except (orjson.JSONDecodeError, TypeError):
-            rows = unit.connection.execute(self._one_by_one, values).scalar()
-            return self._read(rows, None, self._each_converter, read)
+            query, converters = self._one_by_one
+            return self._read(unit.connection.execute(query, values).scalar(), None, converters, read)
 
     def _size(self, unit: Transaction, values: Mapping[str, Any]) -> int:
-        assert self._bytes is not None
         return unit.connection.execute(self._bytes, values).scalar() or 0
 
     def _read(
