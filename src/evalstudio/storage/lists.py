@@ -185,9 +185,9 @@ def _floors(names: tuple[str, ...], after: bool) -> Select[Any]:
 def _last_looked_at(unit: Transaction, values: Mapping[str, Any], cursor: str | None) -> str | None:
     """The last run to look at for a page, of those that one index leads to; none where all of them may be.
 
-    On SQLite alone, where the number of rows is known without counting them.
+    SQLite knows that they are few without counting them, and is spared the walk along the index.
     """
-    if unit.is_postgres or _newest_row(unit) <= MOST_SCANNED:
+    if not unit.is_postgres and _newest_row(unit) <= MOST_SCANNED:
         return None
     owner = next((name for name in _OWNERS if name in values), None)
     leading = {name: value for name, value in values.items() if name == owner or name in _MOMENTS}
