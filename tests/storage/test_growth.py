@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from tests.support.many_runs import multiply_runs
-from tests.support.stored_runs import ending, new_run, turn
+from tests.support.stored_runs import ending, new_run, queued, turn
 
 from evalstudio.execution.home import JudgedExecutions, home_cards
 from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution
 from evalstudio.storage import lists, sqlite
-from evalstudio.storage.contract import Filters
+from evalstudio.storage.contract import Filters, cursor_after
 from evalstudio.storage.opening import DEFAULT_PATH, open_store
 from evalstudio.storage.store import SqlStore
 
@@ -159,6 +159,19 @@ async def test_a_page_that_no_index_leads_to_looks_at_a_bounded_number_of_runs(
         await store.close()
     grown = {name: (small[name], large[name]) for name in SCANNED if large[name] > 3 * small[name] + 10}
     assert grown == {}
+
+
+async def test_a_page_ends_where_enough_runs_were_looked_at_on_either_database(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queued(store, 30)
+    everything = await all_of(store, Filters(text="book"), limit=500)
+    monkeypatch.setattr(lists, "MOST_SCANNED", 8)
+    page = await store.runs(Filters(text="nowhere"))
+    assert (page.items, page.cursor) == ([], cursor_after(everything[7]))
+    assert await all_of(store, Filters(text="nowhere"), limit=3) == []
+    assert await all_of(store, Filters(text="book", eval_id="e1"), limit=3) == everything
+    assert len(everything) == 30
 
 
 async def all_of(store: SqlStore, filters: Filters, limit: int) -> list[str]:

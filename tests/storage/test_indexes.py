@@ -15,7 +15,7 @@ from tests.storage.test_store_monitoring import advanced, review
 from tests.support.stored_runs import claimed, ending, queued, turn
 
 from evalstudio.project.config import StorageSettings
-from evalstudio.storage import schema
+from evalstudio.storage import prepared, schema
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.opening import DEFAULT_PATH, open_store
 from evalstudio.storage.production import ConversationLimits, NewSpan
@@ -61,8 +61,16 @@ async def use_everything(store: SqlStore) -> None:
 
 
 @pytest.fixture
-def statements() -> Any:
+def statements(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """All statements that are run, those that go straight to the driver among them."""
     seen: list[Statement] = []
+    arguments: Any = prepared._Compiled.arguments
+
+    def prepare(compiled: Any, values: Any) -> list[Any]:
+        seen.append((compiled.text, arguments(compiled, values)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(prepared._Compiled, "arguments", prepare)
 
     def remember(_: object, __: object, text: str, parameters: Any, ___: object, many: bool) -> None:
         seen.append((text, parameters[0] if many else parameters))

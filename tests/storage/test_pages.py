@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -9,13 +12,16 @@ import pytest
 from sqlalchemy import Text, bindparam, literal, select, update
 from tests.support.stored_runs import claimed, ending, new_run, queued
 
+from evalstudio.project.config import StorageSettings
 from evalstudio.project.entities import Execution
 from evalstudio.project.requirements import Budget, Requirement
 from evalstudio.storage.contract import Filters
 from evalstudio.storage.errors import DamagedRow
+from evalstudio.storage.opening import DEFAULT_PATH, open_store
 from evalstudio.storage.pages import RowsQuery
 from evalstudio.storage.schema import executions, outputs, runs
 from evalstudio.storage.store import SqlStore
+from evalstudio.storage.transaction import Transaction
 
 NUMBERS = [0.1 + 0.2, 1 / 3, 1e-300, 1.7976931348623157e308, 5e-324, 12345678901234.567, 1.0]
 TEXTS = ['"quoted" \\ and \n lines', "Zürich 🦉 \u2028", "\x01\x1f\x7f", "]}[{,", "", "null"]
@@ -111,3 +117,18 @@ async def test_a_damaged_document_is_named_and_others_are_read(
         with pytest.raises(DamagedRow, match="A stored document is damaged"):
             await filled.results_of(listed, limit=3)
         assert (await filled.results_of(listed, limit=1)).items == page.items[:1]
+
+
+async def test_statements_of_one_operation_see_one_moment(tmp_path: Path) -> None:
+    names = RowsQuery(select(runs.c.scenario_name))
+    async with await open_store(StorageSettings(), tmp_path) as store:
+        await queued(store, 1)
+
+        def twice(unit: Transaction) -> list[str]:
+            before = names.all(unit)
+            with closing(sqlite3.connect(tmp_path / DEFAULT_PATH)) as other, other:
+                other.execute("UPDATE runs SET scenario_name = 'Changed meanwhile'")
+            return [row.scenario_name for row in (*before, *names.all(unit))]
+
+        first, second = await store.database.read(twice)
+    assert first == second != "Changed meanwhile"

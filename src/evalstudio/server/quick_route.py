@@ -12,11 +12,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .middleware import JsonRoute
 from .requests import JsonAnswer
-
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class _Unfit(Exception):
@@ -74,7 +73,8 @@ class _Call:
     async def run(self, request: Request) -> Any:
         values = {one.name: one.value(request.path_params) for one in self._in_path}
         if self._in_query:
-            query = request.query_params
+            # As a plain dict, which says what is missing without raising.
+            query = dict(request.query_params.items())
             values.update((one.name, one.value(query)) for one in self._in_query)
         for name, call in self._calls:
             values[name] = await call.run(request)
@@ -86,16 +86,25 @@ class _Call:
 class QuickRoute(JsonRoute):
     """A route that reads the parameters itself where its function answers with ``JsonAnswer``."""
 
-    def get_route_handler(self) -> Handler:
-        usual = super().get_route_handler()
-        if get_type_hints(self.endpoint).get("return") is not JsonAnswer:
-            return usual
-        call = _Call(self.dependant)
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        if get_type_hints(self.endpoint).get("return") is JsonAnswer:
+            self.app = _quickly(_Call(self.dependant), self.app)
 
-        async def quickly(request: Request) -> Response:
-            try:
-                return await call.run(request)
-            except _Unfit:
-                return await usual(request)
 
-        return quickly
+def _quickly(call: _Call, usual: ASGIApp) -> ASGIApp:
+    """What runs a function and sends what it answers; errors are the app's own to translate.
+
+    What FastAPI keeps open around a request for dependencies that are closed after it is left out: none of
+    these functions has one.
+    """
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer: Response = await call.run(Request(scope, receive, send))
+        except _Unfit:
+            await usual(scope, receive, send)
+        else:
+            await answer(scope, receive, send)
+
+    return app

@@ -23,11 +23,11 @@ from sqlalchemy import (
     Table,
     bindparam,
     func,
-    literal,
     literal_column,
     select,
 )
 
+from ..base.constructed import constructed
 from ..base.json_text import json_text
 from ..conversation.definitions import Case
 from ..evaluators.results import Finding, RunOutput, Turn, Verdict, with_later
@@ -39,6 +39,7 @@ from .contract import EVERYTHING, Filters, Page, cursor_after, read_cursor
 from .errors import NotFound
 from .labels import labelled
 from .pages import PageQuery, RowsQuery
+from .prepared import Prepared
 from .rows import (
     RUN_COLUMNS,
     AnyRow,
@@ -65,6 +66,10 @@ _MOMENTS = ("since", "until")
 _OWNERS = ("execution_id", "scenario_id", "connector_id", "persona_id", "eval_id")
 # So many runs are looked at for one page where no index leads to those that match.
 MOST_SCANNED = 100_000
+# Words of our own as they stand in the text of a statement.
+_WRITTEN_OUT: dict[str, ColumnElement[Any]] = {
+    word: literal_column(f"'{word}'") for word in (*OPEN_STATUSES, "fail", "error", "live")
+}
 
 
 def one_row(unit: Transaction, query: Select[Any], kind: str, entity_id: str) -> AnyRow:
@@ -108,11 +113,11 @@ def run_conditions(filters: Filters) -> list[Any]:
         outcome = outcome or "error"
     # Written out as the indexes are, or SQLite does not recognise that it may use them.
     if filters.status in OPEN_STATUSES:
-        conditions += [OPEN, runs.c.status == literal(filters.status, literal_execute=True)]
+        conditions += [OPEN, runs.c.status == _WRITTEN_OUT[filters.status]]
     elif filters.status is not None:
         conditions.append(runs.c.status == filters.status)
     if outcome in ("fail", "error"):
-        conditions += [BAD, runs.c.outcome == literal(outcome, literal_execute=True)]
+        conditions += [BAD, runs.c.outcome == _WRITTEN_OUT[outcome]]
     elif outcome is not None:
         conditions.append(runs.c.outcome == outcome)
     if filters.text:
@@ -161,7 +166,12 @@ _INDEXED = (
 
 
 # Rows are numbered as they come, so that this is at least how many there are.
-_NEWEST_ROW: Select[Any] = select(func.max(literal_column("rowid", Integer))).select_from(runs)
+_NEWEST_ROW = Prepared(select(func.max(literal_column("rowid", Integer))).select_from(runs))
+
+
+def _newest_row(unit: Transaction) -> int:
+    row = _NEWEST_ROW.first_row(unit, {})
+    return (row[0] if row else None) or 0
 
 
 @lru_cache(64)
@@ -175,9 +185,9 @@ def _floors(names: tuple[str, ...], after: bool) -> Select[Any]:
 def _last_looked_at(unit: Transaction, values: Mapping[str, Any], cursor: str | None) -> str | None:
     """The last run to look at for a page, of those that one index leads to; none where all of them may be.
 
-    On SQLite alone, where the number of rows is known without counting them.
+    SQLite knows that they are few without counting them, and is spared the walk along the index.
     """
-    if unit.is_postgres or (unit.connection.execute(_NEWEST_ROW).scalar() or 0) <= MOST_SCANNED:
+    if not unit.is_postgres and _newest_row(unit) <= MOST_SCANNED:
         return None
     owner = next((name for name in _OWNERS if name in values), None)
     leading = {name: value for name, value in values.items() if name == owner or name in _MOMENTS}
@@ -237,7 +247,7 @@ def execution_conditions(filters: Filters) -> list[Any]:
 WHOLE = (
     executions.c.partial.is_(None),
     executions.c.replayed.is_(False),
-    executions.c.source == literal("live", literal_execute=True),
+    executions.c.source == _WRITTEN_OUT["live"],
 )
 
 
@@ -297,13 +307,13 @@ def get_run(unit: Transaction, run_id: str, *, attempt: int | None = None) -> Ru
     if number != row.attempt:
         error = verdict.reason if verdict is not None and verdict.outcome == "error" else None
         fields |= {"result": verdict, "status": "error" if error else "completed", "error": error}
-    return Run.model_construct(
-        **fields,
-        case=None if row.case is None else Case.model_validate(row.case),
-        messages=[message for turn in run_turns for message in turn.all_messages],
-        turns=run_turns,
-        output=output,
-    )
+    fields |= {
+        "case": None if row.case is None else Case.model_validate(row.case),
+        "messages": [message for turn in run_turns for message in turn.all_messages],
+        "turns": run_turns,
+        "output": output,
+    }
+    return constructed(Run, {name: fields[name] for name in Run.model_fields})
 
 
 def run_json(unit: Transaction, run_id: str, *, attempt: int | None = None) -> str:

@@ -64,15 +64,16 @@ def _bind(kind: TypeEngine[Any], dialect: Dialect) -> Bind | None:
 
 
 class Prepared:
-    """One statement with named parameters."""
+    """One statement with named parameters; one that is not run ``often`` is left to SQLAlchemy."""
 
-    def __init__(self, statement: Any) -> None:
+    def __init__(self, statement: Any, *, often: bool = True) -> None:
         self._statement = statement
+        self._often = often
         self._compiled: _Compiled | None = None
 
     def first_row(self, unit: Unit, values: Values) -> Sequence[Any] | None:
         """Run it; the first row that comes back, its columns in the statement's order."""
-        if unit.is_postgres:
+        if unit.is_postgres or not self._often:
             return unit.connection.execute(self._statement, values).first()
         if self._compiled is None:
             self._compiled = _Compiled(self._statement, unit.connection.dialect)

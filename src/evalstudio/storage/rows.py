@@ -64,8 +64,9 @@ def execution_of(row: AnyRow) -> Execution:
     same = {name: getattr(row, name) for name in _SAME_IN_EXECUTIONS}
     same["requirements"] = [stored_requirement(one) for one in row.requirements or ()]
     same["budget"] = Budget.model_validate(row.budget) if row.budget else None
-    counts = Counts.model_construct(**{name: getattr(row, name) for name in COUNTED})
-    return Execution.model_construct(**same, **_times(row), counts=counts)
+    counts = constructed(Counts, {name: getattr(row, name) for name in COUNTED})
+    fields = {**same, **_times(row), "counts": counts}
+    return constructed(Execution, {name: fields[name] for name in Execution.model_fields})
 
 
 def run_fields(row: AnyRow) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def execution_json(row: AnyRow) -> dict[str, Any]:
         return execution_of(row).model_dump(mode="json", by_alias=True)
     document = _EXECUTION.of(row)
     counts = {name: getattr(row, name) for name in COUNTED}
-    as_entity = Counts.model_construct(**counts)
+    as_entity = constructed(Counts, counts)
     document["counts"] = {**counts, "finished": as_entity.finished, "standing": as_entity.standing}
     document["requirements"], document["budget"] = [], None
     return document

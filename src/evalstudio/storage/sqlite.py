@@ -160,8 +160,11 @@ class SqliteDatabase:
         self._check_file()
         try:
             with engine.connect() as connection:
+                if engine is self._reading:
+                    # Statements that go straight to the driver begin no transaction by themselves.
+                    connection.begin()
                 return operation(Transaction(connection))
-        except DBAPIError as error:
+        except (DBAPIError, sqlite3.Error) as error:
             raise sqlite_failure(error, self.path) from None
 
     async def write(self, operation: Operation[T]) -> T:
