@@ -64,6 +64,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def shared_now_ms(unit: Transaction) -> int:
+    """The time of day for everybody who shares the database: of its server, or of the one machine."""
+    if not unit.is_postgres:
+        return now_ms()
+    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
+
+
 def steady_ms() -> int:
     """Time that only counts on, the same for every process of this machine since it was started."""
     return time.monotonic_ns() // 1_000_000
