@@ -16,6 +16,7 @@ from ..base.console import PrintLog
 from ..base.json_text import json_once
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
+from ..base.times import iso
 from ..connectors.contract import ConnectorError
 from ..connectors.replies import AgentReply
 from ..connectors.secrets import redact_reply, redacted_data
@@ -31,7 +32,7 @@ from ..evaluators.results import RecordingInfo, Turn
 from ..llm.usage import counting_usage, model_usage
 from ..messages import UnreadableMessage, is_blank, read_call, type_of
 from ..plugins import PluginRegistry
-from ..project.entities import Execution, Stored, iso, name_key, new_id
+from ..project.entities import Execution, Stored, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot

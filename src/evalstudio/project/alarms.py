@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from ..base.times import now
 from ..evaluators.results import SENT
-from .entities import Moment, new_id, now
+from .entities import Moment, new_id
 
 AlarmKind = Literal["rate", "errors"]
 Delivery = Literal["none", "pending", "delivered", "failed"]

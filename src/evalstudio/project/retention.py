@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ..base.periods import read_period
+from ..base.times import read_period
 from ..configs import StrictConfig
 
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ..base.times import moment_of
 from ..project.alarms import NOT_JUDGED, Alarm
 from ..project.entities import Moment
 from ..project.monitors import Monitor
 from ..storage.monitoring import BucketCount
-from ..storage.rows import moment_of
 from .intervals import wilson_interval
 from .monitoring import MonitorTest, control_limits
 from .statistics import Figure, Rate

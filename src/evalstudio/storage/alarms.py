@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
+from ..base.times import milliseconds_of, moment_of
 from ..project.alarms import Alarm, AlarmKind
 from .contract import Page
 from .lists import one_row
 from .pages import paged
-from .rows import AnyRow, milliseconds_of, moment_of
+from .rows import AnyRow
 from .schema import PENDING, alarms
 from .transaction import Transaction, now_ms
 

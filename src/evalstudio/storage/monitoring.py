@@ -13,13 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import delete, func, select, update
 
+from ..base.times import moment_of
 from ..project.alarms import Alarm
 from ..project.entities import Execution
 from .alarms import end_alarms, raise_alarm
 from .contract import FinishedRun
 from .queue import execution_row
 from .recording import record
-from .rows import AnyRow, moment_of
+from .rows import AnyRow
 from .run_controls import DELETE_BATCH, take_out_runs
 from .schema import alarms, executions, monitor_budgets, monitor_tests, monitored, monitors
 from .transaction import Transaction, now_ms

@@ -16,7 +16,7 @@ from ..project.entities import new_id
 from .columns import short_key
 from .rows import AnyRow
 from .schema import COMPLETE, OPEN_CONVERSATION, TAKEN, conversations, spans, traces
-from .transaction import DATABASE_CLOCK, Transaction, now_ms
+from .transaction import Transaction, now_ms, shared_now_ms
 
 Status = Literal["open", "complete"]
 _BY_TRACE, _BY_NAME = "trace:", "id:"
@@ -273,7 +273,7 @@ def claim_conversations(
     unit: Transaction, worker_id: str, quiet_ms: int, limit: int, lease_ms: int
 ) -> list[ClaimedConversation]:
     """Complete conversations that nobody takes care of; those that have been quiet for long are completed."""
-    moment = _moment(unit)
+    moment = shared_now_ms(unit)
     free = _table.lease_until.is_(None) | (_table.lease_until <= moment)
     claimed: list[ClaimedConversation] = []
     for which in (and_(OPEN_CONVERSATION, _table.last <= now_ms() - quiet_ms), COMPLETE):
@@ -292,12 +292,6 @@ def claim_conversations(
 def _claimed(row: AnyRow) -> ClaimedConversation:
     named = row.key.startswith(_BY_NAME)
     return ClaimedConversation(row.id, row.name, row.revision, row.refused, named, row.attempts)
-
-
-def _moment(unit: Transaction) -> int:
-    if not unit.is_postgres:
-        return now_ms()
-    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
 
 
 def holders(unit: Transaction) -> list[str]:
@@ -361,7 +355,7 @@ def hand_over(unit: Transaction, conversation_id: str, revision: int) -> None:
 def put_off(unit: Transaction, conversation_id: str, revision: int, problem: str, pause_ms: int) -> None:
     """Note why a revision could not be judged, and when it is tried again."""
     which = (_table.id == conversation_id) & (_table.revision == revision)
-    later = {"lease_until": _moment(unit) + pause_ms, "worker_id": None, "problem": problem}
+    later = {"lease_until": shared_now_ms(unit) + pause_ms, "worker_id": None, "problem": problem}
     changed = update(conversations).where(which)
     unit.connection.execute(changed.values(later | {"attempts": _table.attempts + 1}))
 
