@@ -24,7 +24,6 @@ from ..conversation.definitions import Case, Scenario
 from ..conversation.judging import judge_conversation
 from ..conversation.preparation import PreparedScenario, Services, prepare
 from ..conversation.results import RunResult
-from ..conversation.tracing import traced
 from ..evaluators.builtin.tool_usage import tool_usage
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry, with_keys
@@ -36,7 +35,7 @@ from ..project.entities import Execution, Stored, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
-from ..telemetry import RunFacts
+from ..telemetry import RunFacts, traced
 from .run_worker import ending_of
 from .workspace import Workspace
 
