@@ -203,8 +203,7 @@ def _conclude(
     as_json: bool,
 ) -> Standing:
     """Hold the results against what is required, print them and write their reports."""
-    from ..reporting.recorded import RecordedEvidence, budget_notes
-    from ..reporting.recorded_standing import standing_of
+    from ..reporting.recorded import RecordedEvidence, budget_notes, dataset_standing
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
     from .report_files import write_all
@@ -215,7 +214,7 @@ def _conclude(
         raise fail(f"{job.dataset_name}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
     _print(summary, plan, results, notes, as_json=as_json)
-    standing, remarks = standing_of(summary, plan, fail_under, results)
+    standing, remarks = dataset_standing(summary, plan, fail_under, results)
     for remark in remarks:
         warn(remark)
     if summary.ended:

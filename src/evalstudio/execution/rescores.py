@@ -78,8 +78,8 @@ async def _environment(workspace: Workspace, request: RescoreRequest) -> Snapsho
     for one in sorted(ids):
         with suppress(NotFound):
             scenarios.append(await store.get("scenario", one))
-    given = [one for one in (request.measure.scenario, request.measure.evaluators) if one is not None]
-    return await asyncio.to_thread(environment_snapshot, workspace, [*scenarios, *given], ())
+    overriding = [one for one in (request.measure.scenario, request.measure.evaluators) if one is not None]
+    return await asyncio.to_thread(environment_snapshot, workspace, [*scenarios, *overriding], ())
 
 
 async def rescore_execution(

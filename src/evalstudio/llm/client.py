@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from ..base.concurrency import blocking
+from ..base.extras import needs_extra
 from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
@@ -25,7 +26,6 @@ from .cache import AnswerCache, StoredAnswers, text_request, vector_request
 from .connections import Connection, Question, Reply
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
-from .opening import open_connection
 from .prices import cost_of
 from .quota import ModelQuota, SharedLimits, quota_key
 from .settings import (
@@ -40,6 +40,8 @@ from .settings import (
 )
 from .usage import RoleUsage, count_usage
 
+# Each is the name of the extra that it needs, too.
+NATIVE_PROVIDERS = frozenset({"anthropic", "google"})
 T = TypeVar("T")
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -313,3 +315,15 @@ def _repair(reply: Reply, problem: str, schema: type[BaseModel]) -> list[Message
     )
     quoted = Message(role="assistant", content=reply.text[:_LONGEST_QUOTE])
     return [quoted, Message(role="user", content=request)]
+
+
+def open_connection(settings: LlmSettings, provider: str) -> Connection:
+    """A connection by the protocol the provider speaks; a library that is missing is named with its extra."""
+    if provider in NATIVE_PROVIDERS:
+        with needs_extra(provider, f'the provider "{provider}"', ModelError):
+            from .native import NativeConnection
+
+            return NativeConnection(settings, provider)
+    from .openai import OpenAIConnection
+
+    return OpenAIConnection(settings, provider)

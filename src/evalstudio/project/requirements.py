@@ -143,8 +143,8 @@ class Requirement(Definition):
         if set(kinds) == {"minCoverage", "criterion"}:
             kinds = list(_COVERAGE)
         if len(kinds) != 1:
-            said = f"gives {' and '.join(kinds)}" if kinds else "gives none"
-            raise ValueError(f"a requirement is one of {', '.join(_KINDS)}; this one {said}")
+            stated = f"gives {' and '.join(kinds)}" if kinds else "gives none"
+            raise ValueError(f"a requirement is one of {', '.join(_KINDS)}; this one {stated}")
         for field, needed in _BELONGS.items():
             if getattr(self, field) is not None and kinds[0] not in needed:
                 raise ValueError(f"{_FIELDS[field]} belongs to {' and '.join(needed)}, not to {kinds[0]}")

@@ -63,8 +63,8 @@ def is_secret(header: str, value: str) -> bool:
     """Whether a header's value must not be shown: not a reference, and named or written like a secret."""
     if _REFERENCE.fullmatch(value):
         return False
-    telling = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
-    return bool(telling) or _stands_for_one(value)
+    looks_secret = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
+    return bool(looks_secret) or _stands_for_one(value)
 
 
 def may_hide(name: str) -> bool:

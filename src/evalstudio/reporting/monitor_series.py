@@ -84,14 +84,14 @@ def monitor_series(
     alarms: list[Alarm],
 ) -> MonitorSeries:
     test = MonitorTest.read(kept, str((kept or {}).get("basis", "")))
-    expected, held = test.expected(monitor.band), test.rate_test(monitor.band)
+    expected, rate_test = test.expected(monitor.band), test.rate_test(monitor.band)
     totals: dict[str, int] = {}
     for one in counts:
         totals[one.outcome] = totals.get(one.outcome, 0) + one.number
     return MonitorSeries(
         standing=_standing(monitor, test),
         expected=expected,
-        edge=None if held is None else held.edge,
+        edge=None if rate_test is None else rate_test.edge,
         learnt=test.learnt_scored,
         learn_from=monitor.band.learn_from,
         evidence=test.rate.evidence,

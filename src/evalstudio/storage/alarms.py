@@ -73,8 +73,8 @@ def claim_alarms(unit: Transaction, lease_ms: int, limit: int) -> list[Alarm]:
     moment = now_ms()
     due = select(alarms).where(PENDING, alarms.c.next_try <= moment).order_by(alarms.c.next_try).limit(limit)
     rows = unit.connection.execute(due.with_for_update(skip_locked=True)).all()
-    held = update(alarms).where(alarms.c.id.in_([row.id for row in rows]))
-    unit.connection.execute(held.values(next_try=moment + lease_ms, tries=alarms.c.tries + 1))
+    claimed = update(alarms).where(alarms.c.id.in_([row.id for row in rows]))
+    unit.connection.execute(claimed.values(next_try=moment + lease_ms, tries=alarms.c.tries + 1))
     return [_alarm(row).model_copy(update={"tries": row.tries + 1}) for row in rows]
 
 

@@ -104,12 +104,12 @@ def add_spans(unit: Transaction, batch: Sequence[NewSpan], limits: ConversationL
 
 
 def _known(unit: Transaction, table: Table, keys: Collection[bytes]) -> set[bytes]:
-    found: set[bytes] = set()
+    stored: set[bytes] = set()
     listed = list(keys)
     for start in range(0, len(listed), _IN_ONE_QUERY):
         query = select(table.c.id).where(table.c.id.in_(listed[start : start + _IN_ONE_QUERY]))
-        found.update(bytes(key) for key in unit.connection.execute(query).scalars())
-    return found
+        stored.update(bytes(key) for key in unit.connection.execute(query).scalars())
+    return stored
 
 
 def _names_of_traces(batch: Iterable[NewSpan]) -> dict[bytes, str]:
@@ -296,8 +296,8 @@ def _claimed(row: AnyRow) -> ClaimedConversation:
 
 def holders(unit: Transaction) -> list[str]:
     """Who takes care of a conversation at the moment."""
-    held = select(_table.worker_id).where(TAKEN).distinct()
-    return [worker for worker in unit.connection.execute(held).scalars() if worker]
+    workers = select(_table.worker_id).where(TAKEN).distinct()
+    return [worker for worker in unit.connection.execute(workers).scalars() if worker]
 
 
 def release_held(unit: Transaction, worker_ids: Collection[str]) -> None:
