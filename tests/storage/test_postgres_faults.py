@@ -78,6 +78,7 @@ async def test_a_server_that_stays_away_is_named_after_a_while(
             assert postgres.password not in "".join(traceback.format_exception(found.value))
         finally:
             await asyncio.to_thread(postgres.start)
+        monkeypatch.setattr(postgres_room, "PATIENCE_SECONDS", 60.0)
         await store.create(StoredPersona(name="Ada"))
 
 
