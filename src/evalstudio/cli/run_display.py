@@ -298,10 +298,11 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
 
 def print_requirements(results: Sequence[RequirementResult], notes: Sequence[str] = ()) -> None:
     """What is required and what became of it, the worst first; nothing where nothing is required."""
+    from ..reporting.requirements import worst_first
+
     for note in notes:
         typer.echo(printable(note))
-    order = ("missed", "undecided", "met")
-    for one in sorted(results, key=lambda one: order.index(one.standing)):
+    for one in worst_first(results):
         typer.echo(printable(f"{one.standing}: {one.requirement}\n    {one.evidence}"))
 
 

@@ -42,7 +42,7 @@ async def rescore_request(workspace: Workspace, target: str, measure: Measure = 
     except NotFound:
         run = await store.run(target)
         original, only = await store.execution(run.execution_id), run.id
-    if original.status not in ("completed", "cancelled"):
+    if not original.is_over:
         raise InvalidInput(f"execution {original.id} is not over yet; it is {original.status}")
     requirements = original.requirements
     if original.eval_id is not None:

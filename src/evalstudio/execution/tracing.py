@@ -50,7 +50,7 @@ async def trace_execution(telemetry: Telemetry | None, records: Records, executi
         execution = await records.execution(execution_id)
     except StorageError:
         return
-    if execution.status in ("completed", "cancelled"):
+    if execution.is_over:
         from ..telemetry.recording import ExecutionFacts
 
         telemetry.execution_ended(

@@ -36,8 +36,9 @@ from .requirements import Budget, Requirement
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionSource = Literal["live", "recorded", "rescored", "production"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
+OVER: tuple[ExecutionStatus, ...] = ("completed", "cancelled")
 AgentErrors = Literal["error", "fail"]
-Standing = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
+RunStanding = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
 
 UNFINISHED = "unfinished"
 """The part of an execution's ``partial`` that says that more runs are to come, or would have come."""
@@ -212,9 +213,9 @@ class Counts(BaseModel):
 
     @computed_field
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RunStanding:
         """All of them in one word: what is under way comes first, then the worst outcome."""
-        words: tuple[tuple[int, Standing], ...] = (
+        words: tuple[tuple[int, RunStanding], ...] = (
             (self.running, "running"),
             (self.queued, "running" if self.finished else "queued"),
             (self.failed, "fail"),
@@ -302,6 +303,10 @@ class Execution(_Entity):
     rescored_from: str | None = Field(
         default=None, description="The execution whose conversations were scored again"
     )
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in OVER
 
     @property
     def is_unfinished(self) -> bool:

@@ -149,11 +149,11 @@ def _without_evidence(result: RequirementResult, whole: RunCounts, noun: str) ->
 
 def overall(results: Sequence[RequirementResult]) -> Standing:
     """The worst of them: one that is missed decides, one that is open leaves the whole open."""
-    standings = {one.standing for one in results}
-    for word in _WORST_FIRST:
-        if word in standings:
-            return word
-    return "undecided"
+    return worst_first(results)[0].standing if results else "undecided"
+
+
+def worst_first(results: Sequence[RequirementResult]) -> list[RequirementResult]:
+    return sorted(results, key=lambda one: _WORST_FIRST.index(one.standing))
 
 
 def standing_of(counts: Counts) -> Standing:

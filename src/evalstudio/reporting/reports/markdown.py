@@ -8,6 +8,7 @@ from html import escape
 from typing import IO
 
 from ...base.text import cut, excerpt, measure, percent, printable
+from ..requirements import worst_first
 from ..spending import spending_lines
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
@@ -89,7 +90,7 @@ def _requirements(head: ReportHead) -> Iterator[str]:
         return
     yield "\n| | Requirement | Evidence |"
     yield "|---|---|---|"
-    for one in sorted(head.requirements, key=lambda one: ("missed", "undecided", "met").index(one.standing)):
+    for one in worst_first(head.requirements):
         symbol = f"{_SYMBOLS[one.standing]}&nbsp;{one.standing}"
         yield f"| {symbol} | {escaped(one.sentence or one.requirement)} | {escaped(one.evidence, 500)} |"
 
