@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evalstudio.base.extras import needs_extra
-from evalstudio.llm.opening import NATIVE_PROVIDERS
+from evalstudio.llm.client import NATIVE_PROVIDERS
 
 REPOSITORY = Path(__file__).parents[2]
 # The command line in a program in which some packages cannot be imported.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
 
+from evalstudio.cli import executions, report_files, runs
 from evalstudio.cli.app import app_for
+from evalstudio.evaluators.results import Outcome
+from evalstudio.project.entities import ExecutionStatus, RunStatus
+from evalstudio.reporting.reports import FORMATS
 
 
 def names(word: str | None) -> list[str]:
@@ -25,3 +29,11 @@ def test_any_other_word_reads_all_of_them(word: str | None) -> None:
     everything = names(word)
     assert len(everything) > 20
     assert {"status", "run", "eval", "schema"} <= set(everything)
+
+
+def test_words_that_options_list_are_those_of_the_entities() -> None:
+    """The commands name them again, because help must not wait for the entities to be imported."""
+    assert get_args(ExecutionStatus) == executions._STATUSES  # pyright: ignore[reportPrivateUsage]
+    assert get_args(RunStatus) == runs._STATUSES  # pyright: ignore[reportPrivateUsage]
+    assert get_args(Outcome) == runs._OUTCOMES  # pyright: ignore[reportPrivateUsage]
+    assert tuple(report_files.FORMATS.split(", ")) == FORMATS

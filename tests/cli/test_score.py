@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.command_line import COMMAND, evalstudio
-from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, Said, command, rows
+from tests.support.scoring_files import LENGTH_PLAN, PLAN, CommandResult, Folder, command, rows
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scoring"
 SLOW = """
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Folder:
     return made
 
 
-def score(folder: Folder, capsys: pytest.CaptureFixture[str], *more: str | Path) -> Said:
+def score(folder: Folder, capsys: pytest.CaptureFixture[str], *more: str | Path) -> CommandResult:
     return command(capsys, "score", folder.path / "records.jsonl", "-c", folder.path / "plan.json", *more)
 
 

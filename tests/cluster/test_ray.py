@@ -22,7 +22,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.processes import descendants
 from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.s3_server import running_s3
-from tests.support.scoring_files import Folder, Said, command, judged_plan, rows
+from tests.support.scoring_files import CommandResult, Folder, command, judged_plan, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster.connection import Cluster, open_cluster
@@ -86,7 +86,7 @@ def project(folder: Folder) -> Folder:
     return folder
 
 
-def score(capsys: pytest.CaptureFixture[str], folder: Folder, *arguments: str | Path) -> Said:
+def score(capsys: pytest.CaptureFixture[str], folder: Folder, *arguments: str | Path) -> CommandResult:
     data, plan = folder.path / "records.jsonl", folder.path / "plan.json"
     return command(capsys, "score", data, "--plan", plan, "-o", folder.output, "--json", *arguments)
 
@@ -254,7 +254,7 @@ KILL_ONCE = """
 """
 
 
-def outcomes(done: Said) -> list[str]:
+def outcomes(done: CommandResult) -> list[str]:
     return sorted(run["result"]["outcome"] for run in json.loads(done.out)["runs"])
 
 

@@ -14,7 +14,7 @@ from tests.support.command_line import COMMAND
 from tests.support.model_server import Recorded, Reply, threaded_server
 from tests.support.postgres import PostgresServer
 from tests.support.projects import AGENT, apply_project, make_project, scripted
-from tests.support.scoring_files import Folder, rows
+from tests.support.scoring_files import SCORE, Folder, rows
 
 
 @pytest.fixture
@@ -122,17 +122,7 @@ def test_a_killed_node_costs_no_record(tmp_path: Path, simulated: Any) -> None:
     folder.plan({"plugins": ["./slow.py"], "evaluators": [{"type": "slow"}]})
     (tmp_path / "slow.py").write_text(SLOW.format(place=str(tmp_path)))
     folder.dataset({**row, "context": {"long": "text " * 110}} for row in rows(20_000))
-    arguments = [
-        "score",
-        "records.jsonl",
-        "--plan",
-        "plan.json",
-        "-o",
-        "results.jsonl",
-        "--on",
-        "ray",
-        "--json",
-    ]
+    arguments = [*SCORE, "--on", "ray", "--json"]
     with subprocess.Popen([COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE) as command:
         wait_for_files(tmp_path, "worker-*", command)
         simulated.remove_node(lost, allow_graceful=False)

@@ -13,7 +13,7 @@ import pytest
 from tests.support.command_line import COMMAND, heed_ctrl_c
 from tests.support.processes import descendants, is_running
 from tests.support.projects import apply_project, make_project, scripted
-from tests.support.scoring_files import Folder, rows
+from tests.support.scoring_files import SCORE, Folder, rows
 
 # Says when it has begun, and then takes longer than anybody waits.
 SLOW = """
@@ -38,18 +38,7 @@ def folder(tmp_path: Path) -> Folder:
     return folder
 
 
-SCORE = (
-    "score",
-    "records.jsonl",
-    "--plan",
-    "plan.json",
-    "-o",
-    "results.jsonl",
-    "--on",
-    "ray",
-    "--workers",
-    "1",
-)
+SCORE_ON_RAY = (*SCORE, "--on", "ray", "--workers", "1")
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -87,7 +76,7 @@ def stop(process: subprocess.Popen[str], number: signal.Signals, *, group: bool)
 
 @pytest.mark.soak
 def test_a_stopped_command_says_how_to_go_on_and_ends_its_cluster(folder: Folder) -> None:
-    command = start(folder.path, *SCORE)
+    command = start(folder.path, *SCORE_ON_RAY)
     wait_for_file(folder.path / "begun", command)
     said = stop(command, signal.SIGTERM, group=False)
     assert said == (
@@ -98,14 +87,14 @@ def test_a_stopped_command_says_how_to_go_on_and_ends_its_cluster(folder: Folder
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_all_processes_of_a_terminal_ends_them(folder: Folder, number: signal.Signals) -> None:
-    command = start(folder.path, *SCORE)
+    command = start(folder.path, *SCORE_ON_RAY)
     wait_for_file(folder.path / "begun", command)
     assert "--resume" in stop(command, number, group=True)
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGTERM])
 def test_a_signal_while_the_cluster_starts_ends_it(folder: Folder, number: signal.Signals) -> None:
-    command = start(folder.path, *SCORE)
+    command = start(folder.path, *SCORE_ON_RAY)
     while not descendants(command.pid):
         assert command.poll() is None
         time.sleep(0.01)

@@ -16,7 +16,7 @@ from evalstudio.connectors.contract import ConnectorError
 from evalstudio.connectors.replies import read_reply
 from evalstudio.connectors.stream_events import EventReader, data_stream_part
 from evalstudio.connectors.stream_reply import StreamPaths, StreamReply
-from evalstudio.evaluators.builtin.evidence import Said, checked_quotes, planted
+from evalstudio.evaluators.builtin.evidence import ShownTexts, checked_quotes, planted
 from evalstudio.evaluators.builtin.json_schema import NotJson, find_json
 from evalstudio.evaluators.builtin.prompts import transcript
 from evalstudio.messages import read_answer, read_usage
@@ -47,7 +47,7 @@ def stream(events: Iterable[tuple[str, Any]]) -> None:
 
 
 def judgement(texts: list[str]) -> None:
-    said = Said.of(texts)
+    said = ShownTexts.of(texts)
     checked_quotes(texts, said)
     planted("score", 5, texts[0], said)
     for text in texts:

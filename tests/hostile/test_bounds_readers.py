@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalstudio.connectors.contract import ConnectorError
 from evalstudio.connectors.replies import MOST_PARTS, read_reply
 from evalstudio.connectors.stream_reply import StreamPaths, StreamReply
-from evalstudio.evaluators.builtin.evidence import Said, checked_quotes
+from evalstudio.evaluators.builtin.evidence import ShownTexts, checked_quotes
 from evalstudio.evaluators.limits import EvaluatorLimits
 from evalstudio.evaluators.running import run_entries
 from evalstudio.messages import model, shapes
@@ -150,6 +150,6 @@ class TestJudges:
         assert not asked
 
     def test_a_reply_of_thousands_of_quotes_is_looked_up_in_part(self) -> None:
-        quotes = checked_quotes(["yes"] * 100_000, Said.of(["yes, done"]))
+        quotes = checked_quotes(["yes"] * 100_000, ShownTexts.of(["yes, done"]))
         assert len(quotes) == 50
         assert all(quote["found"] for quote in quotes)

@@ -1,4 +1,4 @@
-"""What importing the room costs: next to nothing."""
+"""What importing the package costs: next to nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_importing_loads_no_provider() -> None:
 
 OPENING = """
 from evalstudio.llm import LlmSettings
-from evalstudio.llm.opening import open_connection
+from evalstudio.llm.client import open_connection
 open_connection(LlmSettings.model_validate({{"provider": {0!r}, "apiKey": "k"}}), {0!r})
 """
 

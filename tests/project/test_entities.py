@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from evalstudio.base.times import iso, now
 from evalstudio.evaluators.definition import define_evaluator
 from evalstudio.project.entities import (
     Connector,
@@ -22,10 +23,8 @@ from evalstudio.project.entities import (
     StoredPersona,
     StoredScenario,
     id_floor,
-    iso,
     name_key,
     new_id,
-    now,
 )
 
 

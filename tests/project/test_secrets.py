@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstudio.base.addresses import origin
+from evalstudio.execution.project_files import plan_text
 from evalstudio.project.secrets import (
     KEY_VARIABLE,
     MASK,
@@ -207,3 +209,20 @@ class TestAddresses:
     )
     def test_have_a_scheme_and_a_host(self, text: str, expected: bool) -> None:
         assert is_address(text) is expected
+
+
+def test_plans_and_definitions_hide_the_same_settings(tmp_path: Path) -> None:
+    settings = {
+        "apiKey": "sk-plain",
+        "credentials": {"provider": "sk-nested"},
+        "accessToken": "${TOKEN}",
+        "note": "seen",
+    }
+    plan = {"evaluators": [{"type": "own", "config": settings}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    _, text, is_masked = plan_text(tmp_path, "plan.json")
+    config = masked({"config": settings})["config"]
+    assert is_masked
+    assert config == {**settings, "apiKey": MASK, "credentials": {"provider": MASK}}
+    shown = json.loads(json.dumps(config).replace(MASK, "(hidden)"))
+    assert json.loads(text)["evaluators"][0]["config"] == shown

@@ -16,8 +16,8 @@ from tests.support.intake import chat_span, request_of
 
 from evalstudio.recordings import documents, json_stream
 from evalstudio.recordings.conversation import RecordedConversation
+from evalstudio.recordings.otlp_files import SpanGroups
 from evalstudio.recordings.reading import Unreadable, read_conversations
-from evalstudio.recordings.span_groups import SpanGroups
 from evalstudio.recordings.spans import read_json
 
 _FILE_BYTES = 200_000_000

@@ -11,8 +11,8 @@ import pytest
 from tests.support.intake import any_value, chat_span, request_of
 
 from evalstudio.recordings.otlp import assemble
+from evalstudio.recordings.otlp_files import conversations_of
 from evalstudio.recordings.reading import Unreadable, read_conversations
-from evalstudio.recordings.span_groups import conversations_of
 from evalstudio.recordings.spans import BadPayload, read_json
 
 

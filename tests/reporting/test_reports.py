@@ -19,7 +19,7 @@ from evalstudio.base.problems import InvalidInput
 from evalstudio.project.entities import Counts
 from evalstudio.reporting.intervals import rate_interval
 from evalstudio.reporting.reports import Format, ReportHead, ReportRun, Transcript, write_reports, writer_for
-from evalstudio.reporting.reports.csv import cell
+from evalstudio.reporting.reports.data import cell
 from evalstudio.reporting.reports.markdown import MOST_CHARACTERS, escaped
 from evalstudio.reporting.reports.model import ReportFinding, SubjectLine
 from evalstudio.reporting.reports.recorded import recorded_source

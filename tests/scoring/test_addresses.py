@@ -14,7 +14,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 from tests.support.s3_server import SECRET, S3Server, running_s3
-from tests.support.scoring_files import Folder, Said, command, rows
+from tests.support.scoring_files import CommandResult, Folder, command, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.scoring import shards_here
@@ -41,7 +41,9 @@ def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalstudio.scoring.sharded.shard_bytes", lambda *_, **__: 600)
 
 
-def score(capsys: pytest.CaptureFixture[str], folder: Folder, dataset: str | Path, *more: str | Path) -> Said:
+def score(
+    capsys: pytest.CaptureFixture[str], folder: Folder, dataset: str | Path, *more: str | Path
+) -> CommandResult:
     return command(capsys, "score", dataset, "--plan", folder.path / "plan.json", "--json", *more)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.model_server import ModelServer, threaded_server
-from tests.support.scoring_files import LENGTH_PLAN, Folder, Said, command, rows
+from tests.support.scoring_files import LENGTH_PLAN, CommandResult, Folder, command, rows
 
 SCORE = {"reasoning": "fine", "score": 5}
 OWN_MODEL = """
@@ -145,7 +145,7 @@ def test_what_is_scored_again_is_counted_once(folder: Folder, capsys: pytest.Cap
 class TestABudget:
     """Judging ends when its budget is used up: cleanly, marked as partial, and resumable."""
 
-    def score(self, folder: Folder, capsys: pytest.CaptureFixture[str], *more: str) -> Said:
+    def score(self, folder: Folder, capsys: pytest.CaptureFixture[str], *more: str) -> CommandResult:
         arguments = (folder.path / "records.jsonl", "-c", folder.path / "plan.json", "-o", folder.output)
         return command(capsys, "score", *arguments, *more)
 

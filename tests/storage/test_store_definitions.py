@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from evalstudio.base.times import now
 from evalstudio.evaluators.definition import define_evaluator
-from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario, now
+from evalstudio.project.entities import StoredConnector, StoredEval, StoredPersona, StoredScenario
 from evalstudio.storage.contract import DefinitionWrite, Filters, IdempotencyKey
 from evalstudio.storage.errors import (
     InUse,

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.support.stored_runs import claimed, ending, new_run, queued, turn
 
+from evalstudio.base.times import now
 from evalstudio.evaluators.results import Finding
-from evalstudio.project.entities import Execution, StoredScenario, now
+from evalstudio.project.entities import Execution, StoredScenario
 from evalstudio.reporting.statistics import group_of, summarize
 from evalstudio.storage import run_search
 from evalstudio.storage.contract import Filters

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.support.stored_runs import claimed, queued
 
+from evalstudio.base.times import now
 from evalstudio.evaluators.criteria import EvaluationCriteria
 from evalstudio.evaluators.records import EvaluationInput
-from evalstudio.project.entities import now
 from evalstudio.scoring.config import EvaluationRunConfig
 from evalstudio.scoring.runner import run_evaluation
 from evalstudio.storage.contract import Filters

@@ -80,8 +80,12 @@ class Folder:
         return score_dataset(job)
 
 
+SCORE = ("score", "records.jsonl", "--plan", "plan.json", "-o", "results.jsonl")
+"""The command for what a `Folder` holds, started in it."""
+
+
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What a command printed, and how it ended."""
 
     code: int
@@ -89,7 +93,7 @@ class Said:
     err: str
 
 
-def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Said:
+def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> CommandResult:
     """Run the real entry point in this process."""
     capsys.readouterr()
     code = 0
@@ -99,4 +103,4 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Said:
         except SystemExit as done:
             code = done.code if isinstance(done.code, int) else int(done.code is not None)
     printed = capsys.readouterr()
-    return Said(code, printed.out, printed.err)
+    return CommandResult(code, printed.out, printed.err)

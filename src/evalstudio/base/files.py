@@ -7,6 +7,7 @@ import stat
 from errno import EISDIR
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 from .located import Located, parse_json
 from .problems import InvalidInput
@@ -30,6 +31,11 @@ def mapping_of(documents: list[Located], path: str | Path) -> Located:
         kind = "nothing" if data is None else "a list" if isinstance(data, list) else "a single value"
         raise InvalidInput.at(path, f"expected an object with named settings, found {kind}")
     return documents[0]
+
+
+def single_data(documents: list[Located]) -> Any:
+    """The data of the only document there is; nothing where there are none or several."""
+    return documents[0].data if len(documents) == 1 else None
 
 
 def read_file(path: Path) -> list[Located]:

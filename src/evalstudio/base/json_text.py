@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NoReturn, Protocol, cast
 
 import orjson
+
+from .times import iso
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 _DEEPEST = 200
@@ -52,7 +54,7 @@ def clean_text(text: str) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return _iso(value)
+        return iso(value)
     if callable(value):
         raise TypeError("a function has no place in JSON")
     if isinstance(value, AnySet):
@@ -70,11 +72,6 @@ def _json_of(value: object) -> object | None:
     return convert(exclude_none=True) if callable(convert) else None
 
 
-def _iso(moment: datetime) -> str:
-    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _clean(value: Any, depth: int) -> Any:
     """The same value in what JSON can hold; the deepest parts become an ellipsis."""
     if depth > _DEEPEST:
@@ -87,7 +84,7 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, datetime):
-        return _iso(value)
+        return iso(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     as_json = _json_of(value)

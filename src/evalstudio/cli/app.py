@@ -32,7 +32,7 @@ _COMMANDS = (
     ("report", "report", "report"),
     ("serve", "serve", "serve"),
     ("worker", "serve", "worker"),
-    ("trust", "trusting", "trust"),
+    ("trust", "trust", "trust"),
     ("db", "db", "app"),
     ("schema", "files", "schema"),
 )

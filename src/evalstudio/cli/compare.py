@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..base.text import counted, percent
+from ..base.text import counted, measure, percent, points
 from .exit_codes import code_of
 from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_table, say
@@ -162,17 +162,13 @@ def _print_measures(result: ComparisonResult) -> None:
     print_table("Measures", columns, map(_measure_row, shown))
 
 
-def _measure_row(measure: MeasureDelta) -> tuple[str, ...]:
-    ends = (measure.low, measure.high)
+def _measure_row(one: MeasureDelta) -> tuple[str, ...]:
+    ends = (one.low, one.high)
     bounds = "" if None in ends else " ({:+.4g} to {:+.4g})".format(*ends)
-    name = measure.name if measure.name == measure.kind else f"{measure.name} ({measure.kind})"
-    p = "-" if measure.adjusted_p is None else f"{measure.adjusted_p:.3g}"
-    difference = f"{measure.difference or 0:+.4g}{bounds}"
-    return name, _number(measure.base), _number(measure.candidate), difference, p
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.4g}"
+    name = one.name if one.name == one.kind else f"{one.name} ({one.kind})"
+    p = "-" if one.adjusted_p is None else f"{one.adjusted_p:.3g}"
+    difference = f"{one.difference or 0:+.4g}{bounds}"
+    return name, measure(one.base), measure(one.candidate), difference, p
 
 
 def _counts_text(result: ComparisonResult) -> str:
@@ -184,14 +180,10 @@ def _overall_text(result: ComparisonResult) -> str:
     overall = result.overall
     if overall.difference is None or overall.base is None or overall.candidate is None:
         return "pass rate: nothing to compare"
-    interval = f"95% interval {_points(overall.low)} to {_points(overall.high)}"
+    interval = f"95% interval {points(overall.low)} to {points(overall.high)}"
     text = f"pass rate: {percent(overall.base)} → {percent(overall.candidate)}, "
-    text += f"{_points(overall.difference)} points ({interval}), p = {overall.p:.3g} over "
+    text += f"{points(overall.difference)} ({interval}), p = {overall.p:.3g} over "
     text += counted(overall.subjects, "subject")
     if overall.detectable is None:
         return f"{text}; so few subjects could not show any difference"
     return f"{text}; would show a difference of {overall.detectable * 100:.0f} points or more"
-
-
-def _points(value: float | None) -> str:
-    return "?" if value is None else f"{value * 100:+.1f}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..base.text import milliseconds
 from .definitions import HEADERS, FieldOption, NameArgument, definition_app, settings_of
 from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_result, print_table
@@ -67,10 +68,10 @@ async def call_agent(project: Project, name: NameArgument, as_json: JsonOption =
     check = await project.test(state.entity(find(state, "connector", name).key))
     timing = {"success": check.success, "latencyMs": round(check.latency_ms, 3)}
     if check.success:
-        text = f"It answers, in {check.latency_ms:,.0f} ms" + (
+        text = f"It answers, in {milliseconds(check.latency_ms)}" + (
             f": {check.response}" if check.response else ""
         )
     else:
-        text = f"It does not answer, after {check.latency_ms:,.0f} ms: {check.error}"
+        text = f"It does not answer, after {milliseconds(check.latency_ms)}: {check.error}"
     print_result(as_json, {**timing, "response": check.response, "error": check.error}, text)
     return 0 if check.success else 1

@@ -115,7 +115,7 @@ async def prune_database(
 
 
 def period_of(text: str) -> timedelta:
-    from ..base.periods import read_period
+    from ..base.times import read_period
 
     try:
         return read_period(text)

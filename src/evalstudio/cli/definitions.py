@@ -199,7 +199,7 @@ def _json(entity: AnyStored) -> dict[str, Any]:
 
 def _read_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, Any]) -> Located:
     """The fields a command was given: those of its file, with its options over them."""
-    from ..base.files import parse_text, read_file
+    from ..base.files import parse_text, read_file, single_data
     from ..base.located import Located
 
     if file is None:
@@ -209,7 +209,7 @@ def _read_fields(kind: DefinitionKind, file: str | None, options: Mapping[str, A
         documents = parse_text(text, "stdin", is_json=text.lstrip().startswith(("{", "[")))
     else:
         documents = read_file(Path(file))
-    data: Any = documents[0].data if len(documents) == 1 else None
+    data: Any = single_data(documents)
     if not isinstance(data, dict):
         raise fail(f"{'stdin' if file == '-' else file}: expected the fields of one {kind}")
     fields = {key: item for key, item in cast(dict[str, Any], data).items() if key != "$schema"}

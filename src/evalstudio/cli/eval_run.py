@@ -230,7 +230,7 @@ async def conclude_and_print(
             f"The recording has no answer to {counted(len(missed), 'request')}; record it anew. "
             f"The first: {missed[0]}"
         )
-    if stopped and execution.status not in ("completed", "cancelled"):
+    if stopped and not execution.is_over:
         _tell_stopped(project, execution)
         return STOPPED
     counts = conclusion.summary.counts
@@ -357,7 +357,7 @@ async def watch_there(
         now = await records.execution(execution_id)
         if show is not None:
             show(now)
-        is_over = now.status in ("completed", "cancelled") and not now.is_unfinished
+        is_over = now.is_over and not now.is_unfinished
         if stop.is_set() or is_over:
             return now
         await set_within(stop, _LOOK_SECONDS)

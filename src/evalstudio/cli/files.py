@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..base.text import printable
 from .options import ConfigOption, JsonOption, YesOption
-from .output import fail, open_console, print_json, print_result, printable, say, warn, write_files
+from .output import fail, open_console, print_json, print_result, say, warn, write_files
 from .project import LocalProject, Project, confirm, on_local_project, on_project, open_registry
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ..base.text import percent
 from .definitions import FieldOption, NameArgument, definition_app, joined
 from .options import JsonOption
 from .output import plain, print_json, say
@@ -24,7 +25,7 @@ app = definition_app(
     columns=("Monitor", "Sampling", "Judged by", "Description"),
     row=lambda body: (
         body["name"],
-        f"{body.get('samplingRate', 1.0):.0%}",
+        percent(body.get("samplingRate", 1.0)),
         joined(body.get("scenarios") or [one["type"] for one in body.get("evaluators", ())]),
         body.get("description") or "-",
     ),
@@ -82,14 +83,14 @@ def _print(name: str, series: MonitorSeries, days: int) -> None:
         f"{total.not_judged:,} not judged"
     )
     if series.expected is not None:
-        edge = "" if series.edge is None else f", alarms below {series.edge:.1%}"
-        say(f"Expected:      {series.expected:.1%}{edge}; evidence for a drop {series.evidence:.0%}")
+        edge = "" if series.edge is None else f", alarms below {percent(series.edge, 1)}"
+        expected, evidence = percent(series.expected, 1), percent(series.evidence)
+        say(f"Expected:      {expected}{edge}; evidence for a drop {evidence}")
     if series.judge_calls_per_day is not None:
         say(f"Judges today:  {series.judge_calls_today:,} of {series.judge_calls_per_day:,} calls")
     for point in series.points[-14:]:
-        limits = (
-            "" if point.low_limit is None else f"  limits {point.low_limit:.0%} to {point.high_limit:.0%}"
-        )
+        low, high = point.low_limit, point.high_limit
+        limits = "" if low is None or high is None else f"  limits {percent(low)} to {percent(high)}"
         say(f"  {point.start:%Y-%m-%d}  {_rate(point.rate.rate):>6} of {point.rate.of:,}{limits}")
     for alarm in series.alarms:
         seen = " (acknowledged)" if alarm.acknowledged_at else ""
@@ -98,4 +99,4 @@ def _print(name: str, series: MonitorSeries, days: int) -> None:
 
 
 def _rate(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate:.1%}"
+    return "-" if rate is None else percent(rate, 1)

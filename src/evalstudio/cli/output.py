@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
+from ..base.text import printable
 from .exit_codes import WRONG_INPUT
 
 if TYPE_CHECKING:
@@ -113,13 +114,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def near(path: str) -> str:
     """A path as it is seen from here, where that is shorter."""
     return min(path, os.path.relpath(path), key=len)
-
-
-def printable(text: str) -> str:
-    """Text without what would steer a terminal: agents and files may hold anything."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 def _longest_word(text: str) -> int:

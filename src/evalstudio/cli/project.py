@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
+from ..base.text import printable
 from .exit_codes import STOPPED
 from .options import ConfigOption, ServerOption
-from .output import fail, printable
+from .output import fail
 
 if TYPE_CHECKING:
     from ..base.located import Located

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..base.text import counted, percent
-from .output import open_console, print_table, printable
+from ..base.text import measure, milliseconds, printable
+from .output import open_console, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -87,7 +87,7 @@ def _print_heading(console: Console, run: Run) -> None:
 
     from ..project.entities import Subject
 
-    outcome = run.result.outcome if run.result else run.status
+    outcome = run.standing
     heading = Text.assemble(
         (printable(Subject.of(run).label), "bold"), ": ", (outcome, _STYLES.get(outcome, "bold"))
     )
@@ -115,9 +115,9 @@ def _facts(run: Run) -> Iterator[str]:
     if run.result and run.result.fault:
         yield f"fault of the {run.result.fault}"
     if run.result and run.result.score is not None:
-        yield f"score {_number(run.result.score)}"
+        yield f"score {measure(run.result.score)}"
     if run.result and run.result.overall_score is not None:
-        yield f"criteria {_number(run.result.overall_score)}"
+        yield f"criteria {measure(run.result.overall_score)}"
     if run.ending:
         yield run.ending
 
@@ -208,15 +208,10 @@ def _print_tables(run: Run) -> None:
         print_table("Metrics", ("Metric", "Value", "Reason"), metrics)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.4g}"
-
-
 def _score(finding: Finding) -> str:
     """The score of an assertion, with the least it needs where it has one."""
-    threshold = getattr(finding, "threshold", None)
-    needed = "" if threshold is None or finding.value is None else f" (needs {_number(threshold)})"
-    return _number(finding.value) + needed
+    needed = "" if None in (finding.threshold, finding.value) else f" (needs {measure(finding.threshold)})"
+    return measure(finding.value) + needed
 
 
 def _value(finding: Finding) -> str:
@@ -225,7 +220,7 @@ def _value(finding: Finding) -> str:
         return "error"
     if finding.missing or finding.value is None:
         return "missing"
-    return f"{_number(finding.value)} {getattr(finding, 'unit', None) or ''}".rstrip()
+    return f"{measure(finding.value)} {finding.unit or ''}".rstrip()
 
 
 _MOST_ROWS = 60
@@ -255,16 +250,14 @@ def print_runs(runs: Sequence[RunSummary]) -> None:
 
 
 def _run_row(subject: str, runs: Sequence[RunSummary]) -> tuple[str, ...]:
-    outcomes = [run.result.outcome if run.result else run.status for run in runs]
+    outcomes = [run.standing for run in runs]
     worst = next(word for word in _WORST_FIRST if word in outcomes)
     result = worst if len(runs) == 1 else _repeated(outcomes)
-    telling = next(
-        (run for run in runs if (run.result.outcome if run.result else run.status) == worst), runs[0]
-    )
+    shown = next(run for run in runs if run.standing == worst)
     latencies = [run.latency_ms for run in runs if run.latency_ms is not None]
     latency = milliseconds(sum(latencies) / len(latencies)) if latencies else "-"
     turns = "/".join(sorted({str(run.turn_count) for run in runs}))
-    reason = telling.result.reason if telling.result and worst != "pass" else ""
+    reason = shown.result.reason if shown.result and worst != "pass" else ""
     return subject, turns, latency, result, reason
 
 
@@ -275,25 +268,13 @@ def _repeated(outcomes: Sequence[str]) -> str:
     return f"{passed}, {unasserted} unasserted" if unasserted else passed
 
 
-def milliseconds(value: float) -> str:
-    if value < 1:
-        return "<1 ms"
-    return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"
-
-
 def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
+    from ..reporting.reports.words import counts_text
     from ..reporting.spending import spending_lines
 
     counts = summary.counts
-    faults = ", ".join(f"{count} {fault}" for fault, count in sorted(summary.errors_by_fault.items()))
-    errors = f"{counts.errored} errored" + (f" ({faults})" if faults else "")
-    parts = [f"{counts.passed} passed", f"{counts.failed} failed", errors]
-    if counts.unasserted:
-        parts.append(f"{counts.unasserted} unasserted")
-    if left := counts.cancelled + counts.running + counts.queued:
-        parts.append(f"{left} cancelled or not run")
-    typer.echo(f"{counted(counts.total, 'run')}: {', '.join(parts)}")
-    typer.echo(f"pass rate: {rate_text(summary.pass_rate_of_scored)}{_beside(summary)}")
+    typer.echo(counts_text(counts, "runs", summary.errors_by_fault))
+    typer.echo(f"pass rate: {_rate_text(summary.pass_rate_of_scored)}{_beside(summary)}")
     if counts.unasserted:
         typer.echo(f"{counts.unasserted} unasserted: no assertion held or failed, so they are in no rate")
     if summary.flaky:
@@ -317,10 +298,11 @@ def print_summary(execution: Execution, summary: ExecutionSummary) -> None:
 
 def print_requirements(results: Sequence[RequirementResult], notes: Sequence[str] = ()) -> None:
     """What is required and what became of it, the worst first; nothing where nothing is required."""
+    from ..reporting.requirements import worst_first
+
     for note in notes:
         typer.echo(printable(note))
-    order = ("missed", "undecided", "met")
-    for one in sorted(results, key=lambda one: order.index(one.standing)):
+    for one in worst_first(results):
         typer.echo(printable(f"{one.standing}: {one.requirement}\n    {one.evidence}"))
 
 
@@ -328,14 +310,13 @@ def _beside(summary: ExecutionSummary) -> str:
     """The other reading of the rate, where errors make them differ."""
     if summary.pass_rate_of_scored == summary.pass_rate_of_attempted:
         return ""
-    return f" of scored, {rate_text(summary.pass_rate_of_attempted)} of attempted"
+    return f" of scored, {_rate_text(summary.pass_rate_of_attempted)} of attempted"
 
 
-def rate_text(rate: Rate) -> str:
-    if rate.rate is None:
-        return "- (0 runs)"
-    interval = f"{percent(rate.low)}–{percent(rate.high)}"
-    return f"{percent(rate.rate)} ({rate.passed} of {rate.of}, 95% interval {interval})"
+def _rate_text(rate: Rate) -> str:
+    from ..reporting.reports.words import share_text
+
+    return "- (0 runs)" if rate.rate is None else share_text(rate.rate, rate.passed, rate.of, rate)
 
 
 _LONGEST_LABEL = 40

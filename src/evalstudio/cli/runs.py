@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..base.text import milliseconds
 from .options import ConcurrencyOption, JsonOption, YesOption
 from .output import fail, plain, print_json, print_result, print_table, say, warn
 from .project import Project, confirm, on_project
@@ -79,16 +80,15 @@ def print_page(
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     from ..project.entities import Subject
-    from .run_display import milliseconds
 
-    latency = "-" if run.latency_ms is None else milliseconds(run.latency_ms)
     repeated = f" · repetition {run.repetition}" if run.repetition > 1 else ""
-    return run.id, _short(run.started_at), result_of(run), latency, Subject.of(run).label + repeated
-
-
-def result_of(run: RunSummary) -> str:
-    """How a run stands, in a word."""
-    return run.result.outcome if run.result else run.status
+    return (
+        run.id,
+        _short(run.started_at),
+        run.standing,
+        milliseconds(run.latency_ms),
+        Subject.of(run).label + repeated,
+    )
 
 
 def when(moment: datetime | None) -> str:

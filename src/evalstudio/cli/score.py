@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.signals import end_process_on_signals, interrupt_on_signals
-from ..base.text import counted, percent, were
+from ..base.text import counted, percent, percents, were
 from .exit_codes import STOPPED, code_of
 from .options import (
     JsonOption,
@@ -203,8 +203,7 @@ def _conclude(
     as_json: bool,
 ) -> Standing:
     """Hold the results against what is required, print them and write their reports."""
-    from ..reporting.recorded import RecordedEvidence, budget_notes
-    from ..reporting.recorded_standing import standing_of
+    from ..reporting.recorded import RecordedEvidence, budget_notes, dataset_standing
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
     from .report_files import write_all
@@ -215,7 +214,7 @@ def _conclude(
         raise fail(f"{job.dataset_name}: not one of its {summary.bad:,} records could be read")
     results = judge(requirements, RecordedEvidence(summary, job.output))
     _print(summary, plan, results, notes, as_json=as_json)
-    standing, remarks = standing_of(summary, plan, fail_under, results)
+    standing, remarks = dataset_standing(summary, plan, fail_under, results)
     for remark in remarks:
         warn(remark)
     if summary.ended:
@@ -373,15 +372,13 @@ def _print_groups(summary: DatasetSummary) -> None:
     rows: list[tuple[str, ...]] = []
     for name, group in sorted(summary.groups.items()):
         rate, mean = pass_rate(group.outcomes), group.overall.mean
-        shown = "-" if rate.estimate is None else f"{percent(rate.estimate)} ({_percents(rate)})"
+        shown = (
+            "-" if rate.estimate is None else f"{percent(rate.estimate)} ({percents(rate.low, rate.high)})"
+        )
         score = "-" if mean is None else f"{mean:.3f} ({_ends(mean_of(group.overall))})"
         rows.append((name, f"{group.records:,}", shown, f"{group.outcomes['error']:,}", score))
     if rows:
         print_table("Groups", ("Group", "n", "Pass rate (95%)", "Errors", "Overall (95%)"), rows)
-
-
-def _percents(interval: Interval) -> str:
-    return f"{percent(interval.low)}–{percent(interval.high)}"
 
 
 def _histogram(bins: list[int]) -> str:

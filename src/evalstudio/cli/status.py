@@ -35,7 +35,7 @@ async def _here(project: LocalProject) -> dict[str, Any]:
         "storage": {"type": config.storage.type, "place": place_of(config.storage, workspace.folder)},
         "plugins": [{"name": name} for name in config.all_plugins],
         "models": None if llm is None else {"provider": llm.provider, **plain(llm.models)},
-        "refused": [one.to_json() for one in await project.definitions.refused_without_plugins()],
+        "refused": [plain(one) for one in await project.definitions.refused_without_plugins()],
     }
 
 

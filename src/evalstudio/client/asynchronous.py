@@ -272,7 +272,7 @@ class AsyncClient:
                 async for event in events:
                     if event["kind"] in ("execution.completed", "execution.cancelled"):
                         execution = await self.execution(execution_id)
-                        if execution.status in ("completed", "cancelled") and not execution.is_unfinished:
+                        if execution.is_over and not execution.is_unfinished:
                             return execution
         raise AssertionError("a stream of events never ends")
 

@@ -6,22 +6,14 @@ import asyncio
 from dataclasses import dataclass, field
 from importlib import import_module
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base.concurrency import set_within
-from ..llm.quota import SharedLimits
+from ..llm.quota import CallStanding, SharedLimits
 from .connection import NAMESPACE
 
 _NAME = "evalstudio-model-limits"
 _IDLE_SECONDS = 600.0
-
-
-class Standing(NamedTuple):
-    """How long everybody pauses, and which of how many workers this one is."""
-
-    paused_ms: int
-    position: int
-    members: int
 
 
 @dataclass(slots=True)
@@ -41,13 +33,13 @@ class ModelLimit:
         self.next_at = planned + spacing_ms / 1000
         return wait
 
-    def join(self, now: float, role: str, member: str, lease_ms: int) -> Standing:
+    def join(self, now: float, role: str, member: str, lease_ms: int) -> CallStanding:
         """Count a worker in for a while among those that call in this role, and say how things stand."""
         name = f"{role}:{member}"
         self.members[name] = now + lease_ms / 1000
         self.members = {key: until for key, until in self.members.items() if until >= now}
         group = sorted(key for key in self.members if key.startswith(f"{role}:"))
-        return Standing(max(0, round((self.paused_until - now) * 1000)), group.index(name), len(group))
+        return CallStanding(max(0, round((self.paused_until - now) * 1000)), group.index(name), len(group))
 
 
 class LimitsActor:
@@ -69,7 +61,7 @@ class LimitsActor:
         limit = self._of(key)
         limit.paused_until = max(limit.paused_until, monotonic() + pause_ms / 1000)
 
-    async def join_callers(self, key: str, role: str, member: str, lease_ms: int) -> Standing:
+    async def join_callers(self, key: str, role: str, member: str, lease_ms: int) -> CallStanding:
         return self._of(key).join(monotonic(), role, member, lease_ms)
 
     def _of(self, key: str) -> ModelLimit:
@@ -95,8 +87,8 @@ class ClusterLimits(SharedLimits):
     async def pause_calls(self, key: str, pause_ms: int) -> None:
         await self._actor.pause_calls.remote(key, pause_ms)
 
-    async def join_callers(self, key: str, role: str, member: str, lease_ms: int) -> Standing:
-        return Standing(*await self._actor.join_callers.remote(key, role, member, lease_ms))
+    async def join_callers(self, key: str, role: str, member: str, lease_ms: int) -> CallStanding:
+        return CallStanding(*await self._actor.join_callers.remote(key, role, member, lease_ms))
 
 
 def start_limits(ray: Any) -> Any:

@@ -34,7 +34,7 @@ from yarl import URL
 from ..base.json_text import json_text
 from ..base.paths import fields_of
 from ..base.retry import retry_after
-from ..base.text import excerpt
+from ..base.text import excerpt, printable
 from ..telemetry import agent_headers, traceparent
 from .connection import BROKEN_OFF, CLOSED, CONNECT, TIMEOUT, AgentConnection
 from .contract import ConnectorContext, ConnectorError
@@ -359,7 +359,7 @@ def _beginning(body: bytes, connection: AgentConnection) -> str:
     text = connection.redact(body[:_EXCERPT_BYTES].decode(errors="replace"))
     if _HTML.match(body[:_EXCERPT_BYTES]):
         text = _page_text(text)
-    return excerpt("".join(c if c.isprintable() else " " for c in text), _LONGEST_EXCERPT)
+    return excerpt(printable(text, kept="", instead=" "), _LONGEST_EXCERPT)
 
 
 def _page_text(page: str) -> str:

@@ -24,13 +24,12 @@ from ..llm.client import Llm
 from ..llm.embeddings import embedder_of
 from ..llm.settings import LlmSettings, known_secrets
 from ..plugins import PluginRegistry, create_registry
-from ..telemetry import RunFacts
+from ..telemetry import RunFacts, traced
 from ..telemetry.opening import TelemetrySource
 from .definitions import Case, Persona, Scenario
 from .loop import converse, finished
 from .preparation import Services, check_case_values, prepare
 from .results import RunResult
-from .tracing import traced
 
 P = ParamSpec("P")
 T = TypeVar("T")

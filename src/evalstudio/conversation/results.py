@@ -6,6 +6,7 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..base.text import printable
 from ..evaluators.contract import Fault, delegated
 from ..evaluators.results import Attempt, EndedBy, Finding, Outcome, Turn, Verdict
 from ..messages import Message, TokensUsage, text_of
@@ -118,7 +119,7 @@ class RunResult(_HasVerdict):
         return None
 
     def __str__(self) -> str:
-        lines = [f"{self.scenario}: {self.outcome.upper()} ({_printable(self.reason)})"]
+        lines = [f"{self.scenario}: {self.outcome.upper()} ({_indented(self.reason)})"]
         lines += [line for turn in self.turns for line in _turn_lines(turn)]
         if self.metrics:
             lines.append("metrics: " + ", ".join(f"{name} {value:g}" for name, value in self.metrics.items()))
@@ -142,16 +143,16 @@ class RunResult(_HasVerdict):
 def _turn_lines(turn: Turn) -> list[str]:
     lines: list[str] = []
     if turn.user_message is not None:
-        lines.append(f"  {turn.number}. user: {_printable(text_of(turn.user_message))}")
+        lines.append(f"  {turn.number}. user: {_indented(text_of(turn.user_message))}")
     for message in turn.messages:
         calls = "".join(f" [calls {call.name}]" for call in message.tool_calls or ())
-        lines.append(f"  {turn.number}. {message.role}: {_printable(text_of(message) + calls)}")
+        lines.append(f"  {turn.number}. {message.role}: {_indented(text_of(message) + calls)}")
     lines += [
-        f"       {r.word} {r.name}: {_printable(r.reason)}" for r in turn.results if r.kind == "assertion"
+        f"       {r.word} {r.name}: {_indented(r.reason)}" for r in turn.results if r.kind == "assertion"
     ]
     return lines
 
 
-def _printable(text: str) -> str:
+def _indented(text: str) -> str:
     """What agents say is printed without what would steer a terminal; further lines are indented."""
-    return "\n      ".join("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
+    return "\n      ".join(printable(line, kept="", instead=" ") for line in text.splitlines())

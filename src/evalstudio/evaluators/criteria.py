@@ -39,14 +39,14 @@ def named(value: str) -> str:
     return name
 
 
-def _not_blank(value: str) -> str:
+def not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("must not be blank")
     return value
 
 
 Name = Annotated[str, AfterValidator(named)]
-Text = Annotated[str, AfterValidator(_not_blank)]
+Text = Annotated[str, AfterValidator(not_blank)]
 
 
 class EvaluationCriteria(BaseModel):

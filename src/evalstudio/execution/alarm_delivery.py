@@ -19,8 +19,8 @@ from ..base.json_text import json_text
 from ..base.redaction import Redaction
 from ..base.references import resolve
 from ..base.retry import backoff
+from ..base.times import now
 from ..project.alarms import Alarm
-from ..project.entities import now
 from ..project.monitors import Monitor
 from ..storage.errors import NotFound, StorageError
 from .monitoring import enabled_monitors

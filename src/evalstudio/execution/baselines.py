@@ -30,7 +30,7 @@ async def set_baseline(
         raise InvalidInput(f"execution {chosen.id} is the trial of a scenario; a baseline belongs to an eval")
     if eval_id is not None and chosen.eval_id != eval_id:
         raise InvalidInput(f"execution {chosen.id} is one of another eval ({chosen.eval_name})")
-    if chosen.status not in ("completed", "cancelled"):
+    if not chosen.is_over:
         raise InvalidInput(f"execution {chosen.id} is not over yet; it is {chosen.status}")
     return await store.set_baseline(chosen.eval_id, name, chosen.id)
 

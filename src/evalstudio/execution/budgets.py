@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..project.entities import Execution, now
+from ..base.times import now
+from ..project.entities import Execution
 from ..project.requirements import Budget
 from ..reporting.spending import exceeded
 from ..storage.store import SqlStore

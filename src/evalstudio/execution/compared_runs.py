@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import Field
 
 from ..base.json_text import json_text
+from ..base.text import cut
 from ..project.entities import RunSummary
 from ..project.secrets import masked
 from ..reporting.statistics import Figure
@@ -134,4 +135,4 @@ def _shown(value: object) -> str | None:
     if value is _ABSENT:
         return None
     text = value if isinstance(value, str) else json_text(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return cut(text, _LONGEST)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..base.problems import InvalidInput
+from ..base.times import now
 from ..evaluators.results import RunOutput
-from ..project.entities import Execution, RunSummary, Subject, now, reasons_of
+from ..project.entities import Execution, RunSummary, Subject, reasons_of
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder

@@ -146,7 +146,7 @@ async def _card(
     store: SqlStore, kept: JudgedExecutions, definition: StoredEval, baselines: Sequence[Baseline]
 ) -> EvalCard:
     recent = (await store.executions(Filters(eval_id=definition.id), limit=TREND)).items
-    over = [one for one in recent if one.status in ("completed", "cancelled")]
+    over = [one for one in recent if one.is_over]
     whole = [one for one in over if one.partial is None and not one.replayed]
     latest = next(iter(whole or over), None)
     tallies = {one.id: one for one in await _tallies(store, definition.id)}
@@ -157,7 +157,7 @@ async def _card(
         eval_id=definition.id,
         eval_name=definition.name,
         execution=latest,
-        under_way=next((one for one in recent if one.status in ("queued", "running")), None),
+        under_way=next((one for one in recent if not one.is_over), None),
         pass_rate=_rate(tallies.get(latest.id)) if latest else None,
         trend=_trend(whole, tallies),
         progress=judged.progress,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol, TypeVar, cast
 
 from ..base.concurrency import blocking, set_within
 from ..base.outages import riding_out
 from ..base.text import excerpt
+from ..base.times import milliseconds_of
 from ..messages import TokensUsage
 from ..recordings.conversation import RecordedConversation
 from ..recordings.otlp import Assembled, assemble
@@ -156,7 +157,7 @@ class IntakeTask:
         )
         closed = await _all_done(self._guarded(one, self._put_together(one)) for one in claimed)
         pairs = [(one, whole) for one, whole in zip(claimed, closed, strict=True) if whole is not None]
-        pairs.sort(key=lambda pair: _milliseconds(pair[1].conversation.started) or 0)
+        pairs.sort(key=lambda pair: _started_ms(pair[1]) or 0)
         joined = [await self._goes_on(*pair) for pair in pairs]
         # What has become longer is closed again, with all of it.
         left = [
@@ -217,7 +218,7 @@ def summary_of(assembled: Assembled) -> dict[str, Any]:
     total = sum(usages, TokensUsage()).total_tokens if usages else None
     first = conversation.turns[0].user_message if conversation.turns else None
     return {
-        "started": _milliseconds(conversation.started),
+        "started": _started_ms(assembled),
         "turn_count": len(conversation.turns),
         "total_tokens": total,
         "agent": conversation.agent,
@@ -228,5 +229,6 @@ def summary_of(assembled: Assembled) -> dict[str, Any]:
     }
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
-    return None if moment is None else int(moment.timestamp() * 1000)
+def _started_ms(assembled: Assembled) -> int | None:
+    started = assembled.conversation.started
+    return None if started is None else milliseconds_of(started)

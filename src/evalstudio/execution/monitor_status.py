@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from ..project.entities import StoredMonitor, now
+from ..base.times import milliseconds_of, now
+from ..project.entities import StoredMonitor
 from ..reporting.monitor_series import MonitorSeries, monitor_series
-from ..storage.rows import milliseconds_of
 
 if TYPE_CHECKING:
     from ..storage.store import SqlStore

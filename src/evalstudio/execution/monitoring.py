@@ -16,17 +16,18 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ..base.problems import InvalidInput
+from ..base.text import percent
+from ..base.times import milliseconds_of, now
 from ..conversation.definitions import Scenario
 from ..llm.usage import counting_usage
 from ..project.alarms import NOT_JUDGED, Alarm
 from ..project.documents import check_stored
-from ..project.entities import Execution, StoredMonitor, derived_id, id_floor, now
+from ..project.entities import Execution, StoredMonitor, derived_id, id_floor
 from ..project.monitors import Monitor
 from ..recordings.conversation import RecordedConversation
 from ..reporting.monitoring import BandChange, MonitorTest
 from ..storage.contract import FinishedRun, NewRun, Snapshot, every_item
 from ..storage.monitoring import AlarmChange, MonitorReview, MonitorStep, conversation_key
-from ..storage.rows import milliseconds_of
 from .reviewing import HiddenFromView, ReviewedScenario, review_one
 from .run_worker import system_error
 from .workspace import Workspace
@@ -266,9 +267,11 @@ def _alarm(monitor: StoredMonitor, change: BandChange) -> Alarm:
 def _text(name: str, change: BandChange) -> str:
     if change.kind == "errors":
         share = f"{change.scored - change.passed:,} of the last {change.scored:,} conversations errored"
-        return f'Monitor "{name}": {share}; at most {1 - change.edge:.1%} are expected.'
-    share = f"{change.passed:,} of the last {change.scored:,} conversations passed ({change.rate:.1%})"
-    return f'Monitor "{name}": {share}; at least {change.edge:.1%} is expected.'
+        return f'Monitor "{name}": {share}; at most {percent(1 - change.edge, 1)} are expected.'
+    share = (
+        f"{change.passed:,} of the last {change.scored:,} conversations passed ({percent(change.rate, 1)})"
+    )
+    return f'Monitor "{name}": {share}; at least {percent(change.edge, 1)} is expected.'
 
 
 def _log(monitor: StoredMonitor, changes: Sequence[AlarmChange]) -> None:

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from ..base.files import parse_text, read_text
+from ..base.files import parse_text, read_text, single_data
 from ..base.problems import InvalidInput, Problem
-from ..base.redaction import SECRET_SETTING
 from ..project.config import CONFIG_NAMES
 from ..project.entities import Moment
+from ..project.secrets import secret_settings
 from ..project.validation import inside
 from ..reporting.statistics import Figure
 from ..scoring.plan import EVALUATORS
@@ -96,7 +96,7 @@ def _plan_in(path: Path) -> tuple[str, Mapping[str, Any]] | None:
         documents = parse_text(text, path.name, is_json=path.suffix.lower() == ".json")
     except InvalidInput:
         return None
-    data: Any = documents[0].data if len(documents) == 1 else None
+    data: Any = single_data(documents)
     if not isinstance(data, dict):
         return None
     settings = cast(dict[str, Any], data)
@@ -119,21 +119,10 @@ def plan_text(folder: Path, name: str) -> tuple[Path, str, bool]:
         )
     text, settings = plan
     shown = text
-    for secret in sorted(_secrets_in(settings), key=len, reverse=True):
+    secrets = {secret for _, secret in secret_settings(settings)}
+    for secret in sorted(secrets, key=len, reverse=True):
         shown = shown.replace(secret, _HIDDEN)
     return path, shown, shown != text
-
-
-def _secrets_in(value: Any) -> Iterator[str]:
-    """Keys and tokens that are written out instead of referring to the environment."""
-    if isinstance(value, dict):
-        for key, item in cast(dict[str, Any], value).items():
-            if isinstance(item, str) and SECRET_SETTING.search(key) and item and "${" not in item:
-                yield item
-            yield from _secrets_in(item)
-    elif isinstance(value, list):
-        for item in cast(list[Any], value):
-            yield from _secrets_in(item)
 
 
 def source_path(folder: Path, name: str, suffixes: tuple[str, ...], field: str) -> Path:

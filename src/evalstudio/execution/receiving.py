@@ -68,7 +68,7 @@ class HookFailed(TryLater):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Receipt:
     """What became of a request: how many were refused, and what the sender should know."""
 
     refused: int = 0
@@ -93,7 +93,7 @@ class Receiver:
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._waiting_bytes = 0
 
-    async def take(self, data: bytes, signal: Signal, *, is_json: bool, packed: bool) -> Taken:
+    async def take(self, data: bytes, signal: Signal, *, is_json: bool, packed: bool) -> Receipt:
         """Read and store a request; it may be acknowledged when this is over."""
         with self._room_for(len(data)):
             async with self._places:
@@ -105,7 +105,7 @@ class Receiver:
                 f"{added.refused:,} spans were refused: a conversation holds at most "
                 f"{most.most_spans:,} spans and {most.most_bytes:,} bytes."
             )
-        return Taken(added.refused, warning)
+        return Receipt(added.refused, warning)
 
     @contextmanager
     def _room_for(self, size: int) -> Generator[None]:

@@ -42,7 +42,7 @@ async def rescore_request(workspace: Workspace, target: str, measure: Measure = 
     except NotFound:
         run = await store.run(target)
         original, only = await store.execution(run.execution_id), run.id
-    if original.status not in ("completed", "cancelled"):
+    if not original.is_over:
         raise InvalidInput(f"execution {original.id} is not over yet; it is {original.status}")
     requirements = original.requirements
     if original.eval_id is not None:
@@ -78,8 +78,8 @@ async def _environment(workspace: Workspace, request: RescoreRequest) -> Snapsho
     for one in sorted(ids):
         with suppress(NotFound):
             scenarios.append(await store.get("scenario", one))
-    given = [one for one in (request.measure.scenario, request.measure.evaluators) if one is not None]
-    return await asyncio.to_thread(environment_snapshot, workspace, [*scenarios, *given], ())
+    overriding = [one for one in (request.measure.scenario, request.measure.evaluators) if one is not None]
+    return await asyncio.to_thread(environment_snapshot, workspace, [*scenarios, *overriding], ())
 
 
 async def rescore_execution(

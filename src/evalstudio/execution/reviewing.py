@@ -16,6 +16,7 @@ from ..base.console import PrintLog
 from ..base.json_text import json_once
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
+from ..base.times import iso
 from ..connectors.contract import ConnectorError
 from ..connectors.replies import AgentReply
 from ..connectors.secrets import redact_reply, redacted_data
@@ -23,7 +24,6 @@ from ..conversation.definitions import Case, Scenario
 from ..conversation.judging import judge_conversation
 from ..conversation.preparation import PreparedScenario, Services, prepare
 from ..conversation.results import RunResult
-from ..conversation.tracing import traced
 from ..evaluators.builtin.tool_usage import tool_usage
 from ..evaluators.contract import Fault
 from ..evaluators.definition import Entry, with_keys
@@ -31,11 +31,11 @@ from ..evaluators.results import RecordingInfo, Turn
 from ..llm.usage import counting_usage, model_usage
 from ..messages import UnreadableMessage, is_blank, read_call, type_of
 from ..plugins import PluginRegistry
-from ..project.entities import Execution, Stored, iso, name_key, new_id
+from ..project.entities import Execution, Stored, name_key, new_id
 from ..project.validation import cases_of
 from ..recordings.conversation import RecordedConversation
 from ..storage.contract import FinishedRun, NewRun, Snapshot
-from ..telemetry import RunFacts
+from ..telemetry import RunFacts, traced
 from .run_worker import ending_of
 from .workspace import Workspace
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import orjson
 
 from ..base.problems import InvalidInput
-from ..reporting.recorded_standing import standing_of
+from ..reporting.recorded import dataset_standing
 from ..scoring.datasets import BadRecord, DatasetError
 from ..scoring.job import score_dataset
 from ..scoring.plan import ScoringJob
@@ -64,7 +64,7 @@ def score(job: ScoringJob, out: IO[bytes]) -> dict[str, Any]:
         return _failed(f"Scoring broke off ({type(error).__name__}: {error}); log.txt beside it has more.")
     if summary.bad == summary.read:
         return _failed(f"{job.dataset}: not one of its {summary.bad:,} records could be read")
-    standing, remarks = standing_of(summary, plan)
+    standing, remarks = dataset_standing(summary, plan)
     left_out = [f"line {line}: {reason}"[:_LONGEST_PROBLEM] for line, reason in summary.left_out]
     return {
         "status": "done",

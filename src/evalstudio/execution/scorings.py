@@ -308,8 +308,8 @@ def _keep_plan(folder: Path, at: Path, text: str) -> Path:
     if not (bases := settings.get("extends")):
         return at / PLAN_NAME
     names = cast(list[str], bases if isinstance(bases, list) else [bases])
-    found = [os.path.relpath(folder / name, folder / at) for name in names]
-    (folder / at / "extended.yaml").write_text(to_yaml({**settings, "extends": found}), encoding="utf-8")
+    extended = [os.path.relpath(folder / name, folder / at) for name in names]
+    (folder / at / "extended.yaml").write_text(to_yaml({**settings, "extends": extended}), encoding="utf-8")
     return at / "extended.yaml"
 
 

@@ -9,11 +9,10 @@ from time import time_ns
 from typing import TYPE_CHECKING
 
 from ..conversation.results import RunResult
-from ..conversation.tracing import traced
 from ..project.entities import Execution, Run, RunSummary, derived_id
 from ..storage.contract import ClaimedRun, Records, RunEnding
 from ..storage.errors import StorageError
-from ..telemetry import RunFacts
+from ..telemetry import RunFacts, traced
 
 if TYPE_CHECKING:
     from ..telemetry.recording import Telemetry
@@ -25,17 +24,7 @@ async def traced_run(
     """What executing a run comes to, told as a span where telemetry is asked for."""
     if telemetry is None:
         return await execute(claimed)
-    with telemetry.run(_facts(claimed.run, attempt=claimed.lease.attempt)) as trace:
-        ending = await execute(claimed)
-        verdict = ending.verdict
-        trace.ended(
-            verdict.outcome,
-            fault=verdict.fault,
-            score=verdict.score,
-            thread_id=ending.thread_id,
-            error=ending.error,
-        )
-        return ending
+    return await traced(telemetry, _facts(claimed.run, attempt=claimed.lease.attempt), execute(claimed))
 
 
 async def traced_rescoring(
@@ -61,7 +50,7 @@ async def trace_execution(telemetry: Telemetry | None, records: Records, executi
         execution = await records.execution(execution_id)
     except StorageError:
         return
-    if execution.status in ("completed", "cancelled"):
+    if execution.is_over:
         from ..telemetry.recording import ExecutionFacts
 
         telemetry.execution_ended(

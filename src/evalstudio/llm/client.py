@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from ..base.concurrency import blocking
+from ..base.extras import needs_extra
 from ..base.json_text import json_text
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
@@ -22,10 +23,9 @@ from ..messages import Message, TokensUsage
 from ..telemetry import model_call
 from .answers import InvalidAnswer, read_answer
 from .cache import AnswerCache, StoredAnswers, text_request, vector_request
-from .connections import Connection, Reply
+from .connections import Connection, Question, Reply
 from .embeddings import LOCAL_MODEL, batches, embed_locally, read_vectors
 from .limits import CallLimiter, RetryPolicy, call_with_retries
-from .opening import open_connection
 from .prices import cost_of
 from .quota import ModelQuota, SharedLimits, quota_key
 from .settings import (
@@ -40,6 +40,8 @@ from .settings import (
 )
 from .usage import RoleUsage, count_usage
 
+# Each is the name of the extra that it needs, too.
+NATIVE_PROVIDERS = frozenset({"anthropic", "google"})
 T = TypeVar("T")
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -163,7 +165,7 @@ class Llm:
 
     async def _chat(self, target: Target, messages: Sequence[Message], role: Role) -> Answer[str]:
         connection = await self._connect(target)
-        reply = await self._ask(connection, target, messages, None, "native", role)
+        reply = await self._ask(connection, Question(target, role, messages))
         if not reply.text.strip() or reply.finish in _BROKEN_OFF:
             raise ModelError(f"{_name(target)} answered nothing{_because(reply)}", raw=reply.text)
         return Answer(reply.text, reply.usage, reply.text)
@@ -231,27 +233,19 @@ class Llm:
         if target in self._without_schema or not connection.takes_schema(target.model):
             structured = "tool"
         try:
-            return await self._ask(connection, target, messages, schema, structured, role)
+            return await self._ask(connection, Question(target, role, messages, schema, structured))
         except ModelError as error:
             message = str(error).lower()
             refused = error.status in (400, 422) and any(word in message for word in _NO_SCHEMA)
             if structured == "tool" or not refused:
                 raise
         self._without_schema.add(target)
-        return await self._ask(connection, target, messages, schema, "tool", role)
+        return await self._ask(connection, Question(target, role, messages, schema, "tool"))
 
-    async def _ask(
-        self,
-        connection: Connection,
-        target: Target,
-        messages: Sequence[Message],
-        schema: type[BaseModel] | None,
-        structured: Structured,
-        role: Role,
-    ) -> Reply:
-        attempt = partial(connection.ask, target, messages, schema, structured, role)
-        asking = self._with_retries(attempt, connection, target, role)
-        reply = await model_call(asking, role, target.provider, target.model, messages)
+    async def _ask(self, connection: Connection, question: Question) -> Reply:
+        target, role = question.target, question.role
+        asking = self._with_retries(partial(connection.ask, question), connection, target, role)
+        reply = await model_call(asking, role, target.provider, target.model, question.messages)
         cost = cost_of(target.provider, target.model, reply.usage, reply.cached_tokens)
         self._count(role, reply.usage, cost)
         return reply
@@ -321,3 +315,15 @@ def _repair(reply: Reply, problem: str, schema: type[BaseModel]) -> list[Message
     )
     quoted = Message(role="assistant", content=reply.text[:_LONGEST_QUOTE])
     return [quoted, Message(role="user", content=request)]
+
+
+def open_connection(settings: LlmSettings, provider: str) -> Connection:
+    """A connection by the protocol the provider speaks; a library that is missing is named with its extra."""
+    if provider in NATIVE_PROVIDERS:
+        with needs_extra(provider, f'the provider "{provider}"', ModelError):
+            from .native import NativeConnection
+
+            return NativeConnection(settings, provider)
+    from .openai import OpenAIConnection
+
+    return OpenAIConnection(settings, provider)

@@ -41,6 +41,17 @@ def schema_name(schema: type[BaseModel]) -> str:
     return _UNFIT.sub("_", schema.__name__)[:64]
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a model is asked: in text, or for one object of a schema."""
+
+    target: Target
+    role: Role
+    messages: Sequence[Message]
+    schema: type[BaseModel] | None = None
+    structured: Structured = "native"
+
+
 class Connection(Protocol):
     """One provider, ready to be asked."""
 
@@ -53,14 +64,7 @@ class Connection(Protocol):
         """Whether the model takes a JSON Schema for its reply."""
         ...
 
-    async def ask(
-        self,
-        target: Target,
-        messages: Sequence[Message],
-        schema: type[BaseModel] | None,
-        structured: Structured,
-        role: Role,
-    ) -> Reply: ...
+    async def ask(self, question: Question) -> Reply: ...
 
     async def embed(self, target: Target, texts: list[str]) -> tuple[object, TokensUsage]:
         """What was sent as vectors, still to be read, and what that used."""

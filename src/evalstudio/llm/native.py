@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx2
-from pydantic import BaseModel
 from pydantic_ai.direct import model_request
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from ..base.redaction import Redaction
-from ..messages import Message, TokensUsage
-from .connections import Reply
+from ..messages import TokensUsage
+from .connections import Question, Reply
 from .limits import Failure
 from .native_http import explain, open_client
 from .native_messages import from_provider, parameters, to_provider
-from .settings import Access, LlmSettings, ModelError, Role, Structured, Target, find_access
+from .settings import Access, LlmSettings, ModelError, Role, Target, find_access
 
 MakeModel = Callable[[str], Model[Any]]
 
@@ -54,20 +53,13 @@ class NativeConnection:
         """Whether the model takes a JSON Schema for its reply."""
         return self._model(name).takes_schema
 
-    async def ask(
-        self,
-        target: Target,
-        messages: Sequence[Message],
-        schema: type[BaseModel] | None,
-        structured: Structured,
-        role: Role,
-    ) -> Reply:
-        opened = self._model(target.model)
+    async def ask(self, question: Question) -> Reply:
+        opened = self._model(question.target.model)
         response = await model_request(
             opened.model,
-            to_provider(messages),
-            model_settings=opened.options.get(role),
-            model_request_parameters=parameters(schema, structured),
+            to_provider(question.messages),
+            model_settings=opened.options.get(question.role),
+            model_request_parameters=parameters(question.schema, question.structured),
             instrument=False,
         )
         return from_provider(response)

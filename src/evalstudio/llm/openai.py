@@ -36,7 +36,7 @@ from ..connectors.exchange import address, payload
 from ..connectors.http_client import AnswerTooLarge, Redirected, read_bounded
 from ..connectors.http_pool import HttpPool
 from ..messages import Message, TokensUsage, read_usage, text_for_model
-from .connections import ANSWER_TOOL, SYSTEM_ROLES, Reply, schema_name
+from .connections import ANSWER_TOOL, SYSTEM_ROLES, Question, Reply, schema_name
 from .failures import (
     ReplyRefused,
     compressed,
@@ -118,24 +118,18 @@ class OpenAIConnection:
         vendor, separator, _ = name.partition("/")
         return self._own or not separator or vendor not in _TOOL_VENDORS
 
-    async def ask(
-        self,
-        target: Target,
-        messages: Sequence[Message],
-        schema: type[BaseModel] | None,
-        structured: Structured,
-        role: Role,
-    ) -> Reply:
-        body = {"model": target.model, "messages": _sent(messages), "stream": False}
-        body |= self._options(target.model, role)
+    async def ask(self, question: Question) -> Reply:
+        model, schema = question.target.model, question.schema
+        body = {"model": model, "messages": _sent(question.messages), "stream": False}
+        body |= self._options(model, question.role)
         if schema is not None:
-            body |= _asking_for(schema, structured, self._own)
+            body |= _asking_for(schema, question.structured, self._own)
         try:
             return read_reply(await self._post("chat/completions", body), structured=schema is not None)
         except RefusedStatus as refusal:
             if "temperature" not in body or not _names_temperature(refusal):
                 raise
-        self._without_temperature.add(target.model)
+        self._without_temperature.add(model)
         del body["temperature"]
         return read_reply(await self._post("chat/completions", body), structured=schema is not None)
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from hashlib import sha256
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 from .limits import CallLimiter
@@ -29,15 +29,12 @@ _LONGEST_PAUSE_SECONDS = 31_536_000.0
 _LONGEST_SYNC_SECONDS = 5.0
 
 
-class CallStanding(Protocol):
+class CallStanding(NamedTuple):
     """How long everybody pauses, and which of how many processes this one is."""
 
-    @property
-    def paused_ms(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def members(self) -> int: ...
+    paused_ms: int
+    position: int
+    members: int
 
 
 class SharedLimits(Protocol):

@@ -1,1 +1,1 @@
-"""A project: its config file, and later the entities it holds."""
+"""A project: its config file, its definitions as people write them, and the entities that are kept."""

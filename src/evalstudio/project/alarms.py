@@ -1,4 +1,4 @@
-"""What a monitor has seen: alarms, and how many conversations came to what."""
+"""What comes of monitors: alarms, and what each made of a conversation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from ..base.times import now
 from ..evaluators.results import SENT
-from .entities import Moment, new_id, now
+from .entities import Moment, new_id
 
 AlarmKind = Literal["rate", "errors"]
 Delivery = Literal["none", "pending", "delivered", "failed"]
@@ -38,3 +39,16 @@ class Alarm(BaseModel):
     delivery: Delivery = Field(default="none", description="What became of the webhook")
     tries: int = 0
     delivery_error: str | None = None
+
+
+class ConversationReview(BaseModel):
+    """What a monitor made of a conversation."""
+
+    model_config = SENT
+
+    monitor_id: str
+    monitor_name: str
+    outcome: str = Field(description="pass, fail, error, unasserted, or not-judged")
+    reason: str
+    revision: int = Field(description="Of which revision; an earlier one is judged again")
+    run_id: str | None = Field(description="The conversation as it was judged")

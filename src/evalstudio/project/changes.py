@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ..base.files import read_file
 from ..base.problems import InvalidInput, Problem, ProblemList
+from ..base.times import now
 from ..conversation.definitions import Persona, Scenario
+from ..evaluators.results import SENT
 from ..plugins import PluginRegistry
 from .config import CONFIG_NAMES
 from .documents import (
@@ -34,7 +36,7 @@ from .documents import (
     read_documents,
     spelled_as_defined,
 )
-from .entities import Connector, name_key, now
+from .entities import Connector, name_key
 from .monitors import Monitor
 from .secrets import SecretBox, addressee, check_variables, refuse_sealed, restored
 from .secrets import check_references as check_own_variables
@@ -306,17 +308,15 @@ def _problems_here(
     return problems
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedDefinition:
-    """A stored definition that cannot be run as it is, and what to change."""
+class RefusedDefinition(BaseModel):
+    """A stored definition that cannot be run as it is."""
+
+    model_config = SENT
 
     kind: DefinitionKind
     id: str
     name: str
-    problems: list[str]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "id": self.id, "name": self.name, "problems": self.problems}
+    problems: list[str] = Field(description="What is wrong with it and what to change")
 
 
 def refused_definitions(
@@ -336,7 +336,10 @@ def refused_definitions(
             here = _problems_here(document, people, context)
             problems += [one.within(subject=f'{document.kind} "{document.name}"') for one in here]
         if problems:
-            refused.append(RefusedDefinition(document.kind, entity.id, document.name, [*map(str, problems)]))
+            texts = [str(one) for one in problems]
+            refused.append(
+                RefusedDefinition(kind=document.kind, id=entity.id, name=document.name, problems=texts)
+            )
     return refused
 
 

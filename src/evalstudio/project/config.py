@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,13 +13,13 @@ from ..base.files import read_mapping
 from ..base.paths import texts_in
 from ..base.problems import InvalidInput, Problem, problems_of
 from ..base.references import names_in
+from ..base.times import read_period
 from ..base.trust import check_trusted
 from ..configs import StrictConfig
 from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..llm.settings import LlmSettings
 from ..telemetry.opening import FLUSH_SECONDS
 from .production import ProductionSettings
-from .retention import RetentionSettings
 
 CONFIG_NAMES = ("evalstudio.config.json", "evalstudio.config.yaml", "evalstudio.config.yml")
 
@@ -35,6 +36,43 @@ def _network(value: str) -> str:
 
 Network = Annotated[str, AfterValidator(_network)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+def _period(text: str) -> str:
+    if not read_period(text):
+        raise ValueError(f'"{text}" would keep nothing; give at least 1h')
+    return text
+
+
+class RetentionSettings(StrictConfig):
+    """What server and workers delete by themselves. Baselines, and what they rest on, always stay."""
+
+    max_age: Annotated[str, AfterValidator(_period)] | None = Field(
+        default=None, description="What ended longer ago is deleted: 90d, 12h, 8w"
+    )
+    max_executions: int | None = Field(
+        default=None,
+        ge=1,
+        strict=True,
+        description="Of finished executions, only so many are kept: the newest",
+    )
+    keep_labels: list[Annotated[str, Field(pattern=r"^[^=]")]] = Field(
+        default=[], description="Executions with one of these labels stay: key=value, or key for any value"
+    )
+
+    @model_validator(mode="after")
+    def _deletes_something(self) -> RetentionSettings:
+        if self.keep_labels and not self.enabled:
+            raise ValueError("keepLabels needs maxAge or maxExecutions: without them everything is kept")
+        return self
+
+    @property
+    def enabled(self) -> bool:
+        return self.max_age is not None or self.max_executions is not None
+
+    @property
+    def age(self) -> timedelta | None:
+        return None if self.max_age is None else read_period(self.max_age)
 
 
 class StorageSettings(StrictConfig):

@@ -11,7 +11,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from ..base.constructed import constructed
+from ..base.times import in_utc, iso, milliseconds_of, now
 from ..conversation.definitions import Case, Definition, Persona, Scenario
 from ..evaluators.criteria import Name
 from ..evaluators.results import ENDINGS, SENT, RunOutput, Turn, Verdict
@@ -35,8 +36,9 @@ from .requirements import Budget, Requirement
 RunStatus = Literal["queued", "running", "completed", "error", "cancelled"]
 ExecutionSource = Literal["live", "recorded", "rescored", "production"]
 ExecutionStatus = Literal["queued", "running", "completed", "cancelled"]
+OVER: tuple[ExecutionStatus, ...] = ("completed", "cancelled")
 AgentErrors = Literal["error", "fail"]
-Standing = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
+RunStanding = Literal["queued", "running", "fail", "error", "cancelled", "pass", "unasserted"]
 
 UNFINISHED = "unfinished"
 """The part of an execution's ``partial`` that says that more runs are to come, or would have come."""
@@ -79,7 +81,7 @@ def derived_id(base: str, key: str) -> str:
 
 def id_floor(moment: datetime) -> str:
     """What every id made at this moment or later is not less than."""
-    return _written(max(0, int(moment.timestamp() * 1000)), _TIME_CHARACTERS)
+    return _written(max(0, milliseconds_of(moment)), _TIME_CHARACTERS)
 
 
 def _written(number: int, characters: int) -> str:
@@ -91,22 +93,7 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
 
 
-def now() -> datetime:
-    """This moment in UTC, to the millisecond that is kept."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def iso(moment: datetime) -> str:
-    in_utc = moment if moment.tzinfo is UTC else _in_utc(moment)
-    return in_utc.isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(iso, return_type=str, when_used="json")]
+Moment = Annotated[datetime, AfterValidator(in_utc), PlainSerializer(iso, return_type=str, when_used="json")]
 
 
 class Connector(Definition):
@@ -219,11 +206,16 @@ class Counts(BaseModel):
     def finished(self) -> int:
         return self.total - self.queued - self.running
 
+    @property
+    def left(self) -> int:
+        """Those that came to nothing: not run to their end, or not at all."""
+        return self.queued + self.running + self.cancelled
+
     @computed_field
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RunStanding:
         """All of them in one word: what is under way comes first, then the worst outcome."""
-        words: tuple[tuple[int, Standing], ...] = (
+        words: tuple[tuple[int, RunStanding], ...] = (
             (self.running, "running"),
             (self.queued, "running" if self.finished else "queued"),
             (self.failed, "fail"),
@@ -313,6 +305,10 @@ class Execution(_Entity):
     )
 
     @property
+    def is_over(self) -> bool:
+        return self.status in OVER
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether more runs may come, or would have come if a review had not been stopped."""
         return UNFINISHED in reasons_of(self.partial)
@@ -365,6 +361,11 @@ class RunSummary(_Entity):
     thread_id: str | None = None
     result: Verdict | None = None
     error: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """How it stands, in one word: what it came to, else its status."""
+        return self.result.outcome if self.result else self.status
 
 
 class Run(RunSummary):

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from ..base.files import read_file
+from ..base.files import read_file, single_data
 from ..base.problems import InvalidInput, problems_of
 from ..base.text import percent
 from ..conversation.definitions import Definition
+from ..evaluators.criteria import not_blank
 
 RequirementKind = Literal[
     "passRate", "passHatK", "noRegression", "metric", "criterion", "maxErrors", "maxFlaky", "minCoverage"
@@ -59,17 +60,11 @@ def _asks_something(share: float) -> float:
     return share
 
 
-def _is_name(name: str) -> str:
-    if not name.strip():
-        raise ValueError("must not be blank")
-    return name
-
-
 _AS_WRITTEN = BeforeValidator(_is_number)
 Number = Annotated[float, _AS_WRITTEN]
 Share = Annotated[float, Field(ge=0, le=1), _AS_WRITTEN]
 LeastShare = Annotated[float, Field(ge=0, le=1), AfterValidator(_asks_something), _AS_WRITTEN]
-Name = Annotated[str, Field(min_length=1), AfterValidator(_is_name)]
+Name = Annotated[str, Field(min_length=1), AfterValidator(not_blank)]
 Amount = Annotated[
     Annotated[int, Field(ge=0, strict=True)] | str,
     Field(union_mode="left_to_right"),
@@ -148,8 +143,8 @@ class Requirement(Definition):
         if set(kinds) == {"minCoverage", "criterion"}:
             kinds = list(_COVERAGE)
         if len(kinds) != 1:
-            said = f"gives {' and '.join(kinds)}" if kinds else "gives none"
-            raise ValueError(f"a requirement is one of {', '.join(_KINDS)}; this one {said}")
+            stated = f"gives {' and '.join(kinds)}" if kinds else "gives none"
+            raise ValueError(f"a requirement is one of {', '.join(_KINDS)}; this one {stated}")
         for field, needed in _BELONGS.items():
             if getattr(self, field) is not None and kinds[0] not in needed:
                 raise ValueError(f"{_FIELDS[field]} belongs to {' and '.join(needed)}, not to {kinds[0]}")
@@ -317,8 +312,7 @@ def _read_value(name: str, value: str) -> object:
 def _from_file(path: Path) -> list[Requirement]:
     if not path.is_file():
         raise InvalidInput(f'--require "{path}" is neither a requirement nor a file; write {_EXAMPLE}')
-    documents = read_file(path)
-    content: Any = documents[0].data if len(documents) == 1 else None
+    content: Any = single_data(read_file(path))
     if isinstance(content, dict):
         content = cast(dict[str, Any], content).get("requirements")
     if not isinstance(content, list):

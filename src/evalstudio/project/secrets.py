@@ -63,8 +63,8 @@ def is_secret(header: str, value: str) -> bool:
     """Whether a header's value must not be shown: not a reference, and named or written like a secret."""
     if _REFERENCE.fullmatch(value):
         return False
-    telling = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
-    return bool(telling) or _stands_for_one(value)
+    looks_secret = _HEADER.search(header) or value.lower().startswith(_SCHEMES)
+    return bool(looks_secret) or _stands_for_one(value)
 
 
 def may_hide(name: str) -> bool:
@@ -78,8 +78,14 @@ def secrets_in(body: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     for name, value in headers.items():
         if isinstance(value, str) and is_secret(name, value):
             yield ("headers", name), value
-    for path, value in _settings_in(body):
-        named = any(isinstance(step, str) and _SETTING.search(step) for step in path[1:])
+    for name in _SETTINGS:
+        yield from secret_settings(body.get(name), (name,))
+
+
+def secret_settings(data: object, place: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
+    """Where settings hold secrets: texts under a name like that of a secret, unless they are references."""
+    for path, value in texts_in(data, place):
+        named = any(isinstance(step, str) and _SETTING.search(step) for step in path[len(place) :])
         if _is_literal(value) and (named or _stands_for_one(value)):
             yield path, value
 

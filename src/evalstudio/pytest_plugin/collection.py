@@ -11,6 +11,7 @@ import pytest
 
 from ..base.concurrency import run_sync
 from ..base.problems import InvalidInput
+from ..base.text import printable
 from ..conversation.definitions import Case
 from ..execution.request import ExecutionRequest
 from ..plugins import PluginError
@@ -131,8 +132,7 @@ def _name(
 
 def _safe(name: str) -> str:
     """A name as one part of a node id. pytest itself gives a meaning to :: and to brackets."""
-    printable = "".join(character if character.isprintable() else "?" for character in name)
-    return printable.replace("::", ":").translate(_BRACKETS)
+    return printable(name, kept="", instead="?").replace("::", ":").translate(_BRACKETS)
 
 
 def _narrowed(scenario: StoredScenario, case: Case | None, persona: StoredPersona | None) -> StoredScenario:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from ..base.times import milliseconds_between
 from ..evaluators.results import Turn
 from ..messages import Message, TokensUsage
 
@@ -101,8 +102,8 @@ class ConversationBuilder:
             turn.tokens_usage = usage if turn.tokens_usage is None else turn.tokens_usage + usage
         if latency_ms is not None:
             turn.latency_ms = (turn.latency_ms or 0.0) + latency_ms
-        elif at is not None and self._asked is not None and at >= self._asked:
-            turn.latency_ms = (at - self._asked).total_seconds() * 1000
+        elif (took := milliseconds_between(self._asked, at)) is not None:
+            turn.latency_ms = took
 
 
 def _has_answer(turn: Turn) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base.json_text import json_kind, json_text
 from ..base.paths import fields_of, items_of
+from ..base.times import milliseconds_between
 from .alongside import take_along
 from .conversation import RecordedConversation
 from .parts import (
@@ -24,7 +25,7 @@ from .parts import (
     text_under,
     tool_schemas,
 )
-from .times import milliseconds_between, time_in
+from .times import time_in
 
 _REQUESTS = ("request", "body", "params", "full_request", "fullRequest", "kwargs")
 _RESPONSES = ("response", "result", "completion", "full_response", "fullResponse", "reply")

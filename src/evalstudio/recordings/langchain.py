@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..base.paths import fields_of, items_of
+from ..base.times import milliseconds_between
 from .alongside import take_along
 from .conversation import RecordedConversation
 from .exchange import answered, asked, error_in, has_messages
@@ -21,7 +22,7 @@ from .parts import (
     text_under,
     tool_schemas,
 )
-from .times import milliseconds_between, time_in
+from .times import time_in
 
 _TYPES = frozenset({"human", "ai", "system", "tool", "function", "constructor"})
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")

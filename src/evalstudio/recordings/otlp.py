@@ -31,8 +31,8 @@ from .span_messages import (
 )
 from .spans import Span, traceparent
 from .threads import (
-    Said,
     Thread,
+    ThreadMessage,
     Threads,
     Work,
     add_results,
@@ -97,10 +97,10 @@ class _Assembly:
                 self._place(exchange)
         self._add_histories()
         main = self._main()
-        said = self._with_tools(main)
-        conversation = self._conversation(main, said)
+        messages = self._with_tools(main)
+        conversation = self._conversation(main, messages)
         head = head_of(main.exchanges[0]) if main.exchanges else None
-        tail = hash_of(main.keys) if main.said else None
+        tail = hash_of(main.keys) if main.messages else None
         return Assembled(conversation, attributes_of(self.spans), head, tail)
 
     def _place(self, exchange: Exchange) -> None:
@@ -139,50 +139,50 @@ class _Assembly:
         finals = [_final_text(one) for one in self.spans if one.role == "agent"]
 
         def rank(thread: Thread) -> tuple[bool, bool, int, int, int]:
-            last = text_of(thread.said[-1].message).strip() if thread.said else ""
+            last = text_of(thread.messages[-1].message).strip() if thread.messages else ""
             written = json_text(last)[1:-1]
             shown = bool(last) and any(
                 self.work.spend(1 + len(one) // 1000) and (last in one or written in one) for one in finals
             )
             nested = self._in_tool(thread.exchanges[0].span)
             end = thread.exchanges[-1].span.end
-            return not nested, shown, len(thread.exchanges), len(thread.said), end
+            return not nested, shown, len(thread.exchanges), len(thread.messages), end
 
         return max(self.threads.listed, key=rank)
 
-    def _with_tools(self, main: Thread) -> list[Said]:
+    def _with_tools(self, main: Thread) -> list[ThreadMessage]:
         """What was said, with the calls and results that the messages of the main thread do not show."""
-        said = list(main.said)
+        messages = list(main.messages)
         for thread in self.threads.listed:
-            if thread is not main and self.work.spend(len(said)):
-                insert_all(said, calls_of(thread, said))
-        calls = [(call.id, call.name) for one in said for call in one.message.tool_calls or ()]
+            if thread is not main and self.work.spend(len(messages)):
+                insert_all(messages, calls_of(thread, messages))
+        calls = [(call.id, call.name) for one in messages for call in one.message.tool_calls or ()]
         unmatched = Counter(name for _, name in calls)
         known = {call_id: name for call_id, name in calls if call_id}
         for run in self.tools:
             if run.call_id in known:
                 unmatched[known[run.call_id]] -= 1
-        said = add_results(said, (run for run in self.tools if run.call_id in known))
+        messages = add_results(messages, (run for run in self.tools if run.call_id in known))
         later = [run for run in self.tools if run.call_id not in known]
-        others: list[Said] = []
+        others: list[ThreadMessage] = []
         for number, run in enumerate(later, 1):
             if unmatched[run.name] > 0:
                 unmatched[run.name] -= 1
                 continue
             call_id = run.call_id or f"{run.span.span_id}-{number}"
             call, answer = run.call(call_id), run.answer(call_id)
-            others.append(Said(call, key_of(call), run.span.start))
-            others.append(Said(answer, key_of(answer), max(run.span.end, run.span.start)))
-        insert_all(said, others)
-        return said
+            others.append(ThreadMessage(call, key_of(call), run.span.start))
+            others.append(ThreadMessage(answer, key_of(answer), max(run.span.end, run.span.start)))
+        insert_all(messages, others)
+        return messages
 
-    def _conversation(self, main: Thread, said: Sequence[Said]) -> RecordedConversation:
+    def _conversation(self, main: Thread, messages: Sequence[ThreadMessage]) -> RecordedConversation:
         builder = ConversationBuilder()
         for message in _first_system(main):
             builder.add(message)
-        usages = self._usages(said)
+        usages = self._usages(messages)
         starts, ends = self._bounds(main)
-        for place, one in enumerate(said):
+        for place, one in enumerate(messages):
             at = starts.get(id(one), ends.get(id(one), one.at))
             builder.add(
                 one.message,
@@ -210,13 +210,13 @@ class _Assembly:
             error=f"The telemetry is incomplete: {'; '.join(reasons)}" if reasons else error,
         )
 
-    def _usages(self, said: Sequence[Said]) -> dict[int, Any]:
+    def _usages(self, messages: Sequence[ThreadMessage]) -> dict[int, Any]:
         """What each call used, at the first message that came at its end or later; all calls count."""
         usages: dict[int, Any] = {}
         own: dict[int, int] = {}
         later: list[tuple[int, int]] = []
         last = 0
-        for place, one in enumerate(said):
+        for place, one in enumerate(messages):
             own.setdefault(id(one.exchange), place)
             if one.message.role != "user":
                 last = place
@@ -235,11 +235,11 @@ class _Assembly:
         spans: dict[str, list[Span]] = defaultdict(list)
         for span in self.spans:
             spans[span.trace_id].append(span)
-        asked: dict[str, list[Said]] = defaultdict(list)
-        answers: dict[str, Said] = {}
+        asked: dict[str, list[ThreadMessage]] = defaultdict(list)
+        answers: dict[str, ThreadMessage] = {}
         trace = main.exchanges[0].span.trace_id if main.exchanges else ""
         following = traces_of_questions(main)
-        for one in main.said:
+        for one in main.messages:
             if one.exchange is not None:
                 trace = one.exchange.span.trace_id
                 answers[trace] = one

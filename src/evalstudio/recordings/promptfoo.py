@@ -152,8 +152,8 @@ def _task_id(fields: Fields, test: Fields, variables: Fields) -> str:
 
 def _ground_truth(test: Fields, variables: Fields) -> Any:
     asserts = [fields_of(one) for one in items_of(test.get("assert")) or ()]
-    held = (one["value"] for one in asserts if one.get("type") in _REFERENCES and "value" in one)
-    return next(held, None) or first_of(variables, *_EXPECTED)
+    references = (one["value"] for one in asserts if one.get("type") in _REFERENCES and "value" in one)
+    return next(references, None) or first_of(variables, *_EXPECTED)
 
 
 def _error(fields: Fields, response: Fields) -> str | None:

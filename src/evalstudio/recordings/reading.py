@@ -6,9 +6,11 @@ What cannot be read is named by file, line and reason and never dropped.
 from __future__ import annotations
 
 import gzip
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import glob, has_magic
 from io import BufferedReader
 from itertools import chain, islice
 from pathlib import Path
@@ -20,11 +22,9 @@ from ..base.paths import fields_of, items_of
 from ..base.problems import InvalidInput, suggestion
 from .archives import read_archive
 from .conversation import RecordedConversation
-from .distinct import SeenIds
 from .documents import Document, Unreadable, is_message, read_documents
 from .formats import FORMATS, Format, recognise
 from .mapping import FieldMapping
-from .sources import conversation_files
 
 __all__ = ["Read", "Unreadable", "conversations_in", "read_conversations"]
 
@@ -203,3 +203,85 @@ def _unknown(fields: dict[str, Any]) -> str:
         return "is a lone message; a conversation is a list of them, or an object with messages"
     names = ", ".join(list(fields)[:8]) or "none"
     return f"is in no known format (its fields: {names}); name where its messages are with fields"
+
+
+class SeenIds:
+    """Which ids there were, and where each was first."""
+
+    def __init__(self) -> None:
+        # An unnamed database is private and spills to a file of its own that is gone with it.
+        self._ids = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._ids.execute("PRAGMA cache_size = -4000")
+        self._ids.execute("PRAGMA journal_mode = OFF")
+        self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, origin TEXT) WITHOUT ROWID")
+        self._ids.execute("CREATE TABLE part (id TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
+
+    def add(self, name: str, origin: str) -> str | None:
+        """Note an id; where it was before, if it was."""
+        cursor = self._ids.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (name, origin))
+        if cursor.rowcount:
+            return None
+        row = self._ids.execute("SELECT origin FROM seen WHERE id = ?", (name,)).fetchone()
+        return str(row[0])
+
+    def add_part(self, whole: str, line: int) -> None:
+        """Note that a part of this was there."""
+        self._ids.execute("INSERT OR IGNORE INTO part VALUES (?, ?)", (whole, line))
+
+    def orphans(self) -> list[tuple[str, int]]:
+        """Of which only parts were there, with the line of the first; then the parts are forgotten."""
+        sql = "SELECT id, line FROM part WHERE id NOT IN (SELECT id FROM seen) ORDER BY line LIMIT 1000"
+        rows = self._ids.execute(sql).fetchall()
+        self._ids.execute("DELETE FROM part")
+        return [(str(name), int(line)) for name, line in rows]
+
+
+def conversation_files(paths: Sequence[Path]) -> list[Path]:
+    """Every file that is named, each once. ``InvalidInput`` where one is not there or is empty."""
+    files = list(dict.fromkeys(file for path in paths for file in _files_of(path)))
+    if not files:
+        raise InvalidInput("name a file with recorded conversations, or a folder of them")
+    return files
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from _inside(path)
+    elif path.exists() or not has_magic(str(path)):
+        _check(path)
+        yield path
+    else:
+        matches = sorted(Path(name) for name in glob(str(path), recursive=True))
+        if not matches:
+            raise InvalidInput.at(path, "no file is named like this")
+        for match in matches:
+            yield from _files_of(match)
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The files of a folder and the folders in it, without hidden ones."""
+    names = [
+        Path(parent) / name
+        for parent, folders, files in os.walk(folder)
+        if not folders.sort() and not _is_hidden(Path(parent).relative_to(folder))
+        for name in files
+        if not name.startswith(".")
+    ]
+    if not names:
+        raise InvalidInput.at(folder, "the folder holds no file")
+    yield from sorted(names)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _check(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise InvalidInput.at(path, "no such file") from None
+    except OSError as error:
+        raise InvalidInput.at(path, f"cannot be read ({error.strerror})") from None
+    if not size and path.is_file():
+        raise InvalidInput.at(path, "is empty; a recording holds at least one conversation")

@@ -16,7 +16,7 @@ MOST_STEPS = 2_000_000
 
 
 @dataclass(slots=True)
-class Said:
+class ThreadMessage:
     """A message of a thread and the moment of it, where that is known."""
 
     message: Message
@@ -27,22 +27,22 @@ class Said:
 
 @dataclass(slots=True)
 class Thread:
-    said: list[Said] = field(default_factory=list[Said])
+    messages: list[ThreadMessage] = field(default_factory=list[ThreadMessage])
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     keys: list[Key] = field(default_factory=list[Key])
 
-    def add(self, exchange: Exchange, known: int) -> list[Said]:
+    def add(self, exchange: Exchange, known: int) -> list[ThreadMessage]:
         """Add what an exchange says beyond the first so many messages of its inputs."""
         answers = [place for place, one in enumerate(exchange.inputs) if one.role == "assistant"]
-        new: list[Said] = []
+        new: list[ThreadMessage] = []
         for place, message in enumerate(exchange.inputs[known:], known):
             # What was said before an answer in the history was said at a moment nobody knows.
             at = exchange.span.start if not answers or place > answers[-1] else None
-            new.append(Said(message, exchange.keys[place], at))
+            new.append(ThreadMessage(message, exchange.keys[place], at))
         end = exchange.span.end
-        new += [Said(message, key_of(message), end, exchange) for message in exchange.outputs]
+        new += [ThreadMessage(message, key_of(message), end, exchange) for message in exchange.outputs]
         self.exchanges.append(exchange)
-        self.said += new
+        self.messages += new
         self.keys += [one.key for one in new]
         return new
 
@@ -125,14 +125,14 @@ class Threads:
         origin = max(alike, key=lambda one: self._common(one, keys), default=None)
         known = self._common(origin, keys) if origin is not None else 0
         if origin is not None and known and self._work.spend(len(origin.exchanges)):
-            thread.said, thread.keys = origin.said[:known], origin.keys[:known]
-            used = {id(one.exchange) for one in thread.said if one.exchange is not None}
+            thread.messages, thread.keys = origin.messages[:known], origin.keys[:known]
+            used = {id(one.exchange) for one in thread.messages if one.exchange is not None}
             thread.exchanges = [one for one in origin.exchanges if id(one) in used]
         self._places[id(thread)] = len(self.listed)
         self.listed.append(thread)
         self._nested[nested].append(thread)
-        self._know_calls(thread, thread.said, nested)
-        self._extend(thread, exchange, len(thread.said), nested)
+        self._know_calls(thread, thread.messages, nested)
+        self._extend(thread, exchange, len(thread.messages), nested)
         if thread.keys:
             self._by_first[nested, thread.keys[0]].append(thread)
 
@@ -144,8 +144,8 @@ class Threads:
         if thread.keys:
             self._by_last[nested, thread.keys[-1]][place] = thread
 
-    def _know_calls(self, thread: Thread, said: Iterable[Said], nested: bool) -> None:
-        for call_id in (call.id for one in said for call in one.message.tool_calls or () if call.id):
+    def _know_calls(self, thread: Thread, messages: Iterable[ThreadMessage], nested: bool) -> None:
+        for call_id in (call.id for one in messages for call in one.message.tool_calls or () if call.id):
             latest = self._by_call.get((nested, call_id))
             if latest is None or self._places[id(latest)] < self._places[id(thread)]:
                 self._by_call[nested, call_id] = thread
@@ -176,43 +176,43 @@ def common(thread: Sequence[Key], keys: Sequence[Key]) -> int:
     )
 
 
-def calls_of(thread: Thread, said: Sequence[Said]) -> list[Said]:
+def calls_of(thread: Thread, messages: Sequence[ThreadMessage]) -> list[ThreadMessage]:
     """The tool calls of another thread and their results, without what was said there."""
-    shown = {id(one) for one in said}
-    known = {call.id for one in said for call in one.message.tool_calls or () if call.id}
-    others: list[Said] = []
-    for one in thread.said:
+    shown = {id(one) for one in messages}
+    known = {call.id for one in messages for call in one.message.tool_calls or () if call.id}
+    others: list[ThreadMessage] = []
+    for one in thread.messages:
         message = one.message
         calls = [call for call in message.tool_calls or () if not call.id or call.id not in known]
         if id(one) in shown or one.at is None:
             continue
         if calls:
             alone = Message(role="assistant", content=None, tool_calls=calls, name=message.name)
-            others.append(Said(alone, key_of(alone), one.at))
+            others.append(ThreadMessage(alone, key_of(alone), one.at))
         elif message.role == "tool":
-            others.append(Said(message, one.key, one.at))
+            others.append(ThreadMessage(message, one.key, one.at))
     return others
 
 
-def insert_all(said: list[Said], others: Iterable[Said]) -> None:
+def insert_all(messages: list[ThreadMessage], others: Iterable[ThreadMessage]) -> None:
     """Each at its moment, and never before the first question."""
-    first = next((place for place, one in enumerate(said) if one.message.role == "user"), -1)
+    first = next((place for place, one in enumerate(messages) if one.message.role == "user"), -1)
     for one in others:
         at = one.at or 0
-        place = next((n for n in range(len(said) - 1, -1, -1) if (said[n].at or 0) <= at), -1)
-        said.insert(max(place, first) + 1, one)
+        place = next((n for n in range(len(messages) - 1, -1, -1) if (messages[n].at or 0) <= at), -1)
+        messages.insert(max(place, first) + 1, one)
 
 
-def add_results(said: list[Said], runs: Iterable[ToolRun]) -> list[Said]:
+def add_results(messages: list[ThreadMessage], runs: Iterable[ToolRun]) -> list[ThreadMessage]:
     """What was said, with the results that no later call of the model repeated, each after its call."""
-    answered = {one.message.tool_call_id for one in said if one.message.tool_call_id}
-    results: dict[str, Said] = {}
+    answered = {one.message.tool_call_id for one in messages if one.message.tool_call_id}
+    results: dict[str, ThreadMessage] = {}
     for run in runs:
         if run.call_id not in answered and run.call_id not in results:
             answer = run.answer(run.call_id)
-            results[run.call_id] = Said(answer, key_of(answer), run.span.end)
-    whole: list[Said] = []
-    for one in said:
+            results[run.call_id] = ThreadMessage(answer, key_of(answer), run.span.end)
+    whole: list[ThreadMessage] = []
+    for one in messages:
         whole.append(one)
         calls = (call.id for call in one.message.tool_calls or ())
         whole += [results.pop(call_id) for call_id in calls if call_id in results]
@@ -222,8 +222,8 @@ def add_results(said: list[Said], runs: Iterable[ToolRun]) -> list[Said]:
 def traces_of_questions(main: Thread) -> dict[int, str]:
     """In which trace each question was asked: that of the next answer."""
     traces: dict[int, str] = {}
-    waiting: list[Said] = []
-    for one in main.said:
+    waiting: list[ThreadMessage] = []
+    for one in main.messages:
         if one.exchange is not None:
             traces |= {id(question): one.exchange.span.trace_id for question in waiting}
             waiting = []

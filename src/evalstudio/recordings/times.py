@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from ..base.times import in_utc
+
 _EARLIEST, _LATEST = 1e8, 1e10
 _NAMES = (
     "timestamp",
@@ -27,7 +29,7 @@ _NAMES = (
 def read_time(value: object) -> datetime | None:
     """A moment in UTC; nothing where the value is none."""
     if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return in_utc(value)
     if isinstance(value, str):
         return _from_text(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -41,9 +43,8 @@ def _from_text(text: str) -> datetime | None:
     except ValueError:
         pass
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return in_utc(datetime.fromisoformat(text))
+    except ValueError:
         return None
 
 
@@ -60,10 +61,3 @@ def _from_number(number: float) -> datetime | None:
 def time_in(fields: Mapping[str, Any], *names: str) -> datetime | None:
     """The first moment that stands under one of these names, or under one that is usual."""
     return next((at for name in names or _NAMES if (at := read_time(fields.get(name))) is not None), None)
-
-
-def milliseconds_between(start: datetime | None, end: datetime | None) -> float | None:
-    """How long it took; nothing where one of the two is not known, or the end comes first."""
-    if start is None or end is None or end < start:
-        return None
-    return (end - start).total_seconds() * 1000

@@ -1,1 +1,1 @@
-"""Reporting: honest numbers about runs."""
+"""Reporting: every number about runs and records, with what it rests on."""

@@ -55,9 +55,9 @@ def _marks(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
 def _places(pairs: Sequence[tuple[Any, Any]], scale: Sequence[Any] | None) -> list[Cell]:
     """The marks as places on the scale."""
     order = {mark: place for place, mark in enumerate(_marks(pairs) if scale is None else scale)}
-    strangers = sorted({repr(mark) for pair in pairs for mark in pair if mark not in order})
-    if strangers:
-        raise ValueError(f"marks that are not on the scale {[*order]}: {', '.join(strangers)}")
+    unknown = sorted({repr(mark) for pair in pairs for mark in pair if mark not in order})
+    if unknown:
+        raise ValueError(f"marks that are not on the scale {[*order]}: {', '.join(unknown)}")
     return [(order[first], order[second]) for first, second in pairs]
 
 
@@ -107,7 +107,7 @@ class _Agreement:
         return _Agreement(self.cells - Counter(items), self._weights, self._widest + 1)
 
     @property
-    def telling(self) -> float:
+    def informative(self) -> float:
         """The fewer of disagreements (by weight) and of agreements on another mark than the usual one."""
         misses = [(1 - self.weight(*cell), n) for cell, n in self.cells.items()]
         squares = sum(miss * miss * n for miss, n in misses)
@@ -119,18 +119,20 @@ class _Agreement:
 def _effective_items(table: _Agreement, groups: Counter[tuple[Cell, ...]], confidence: float) -> float:
     """How many independent items these are worth."""
     number = groups.total()
-    telling = table.telling
+    informative = table.informative
     if number < 2:
         return number
     z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
     worst = number * (z / t) ** 2
-    if number < FEW or telling <= 1:
+    if number < FEW or informative <= 1:
         return worst
     variance = _jackknife([(table.without(items).kappa, times) for items, times in groups.items()], number)
     spread = variance * (1 - table.by_chance) ** 2 * (t / z) ** 2
     if spread <= 0:
         return worst
-    return 1 / ((1 - 1 / telling) * spread / (table.observed * (1 - table.observed)) + 1 / telling / worst)
+    return 1 / (
+        (1 - 1 / informative) * spread / (table.observed * (1 - table.observed)) + 1 / informative / worst
+    )
 
 
 def _jackknife(estimates: Sequence[tuple[float, int]], number: int) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..base.text import counted
-from ..project.entities import Subject
+from ..project.entities import OVER, Subject
 from .comparison import (
     CATEGORIES,
     MOST_LISTED,
@@ -144,7 +144,7 @@ def _doubts(result: ComparisonResult, judged: Sequence[_Judged], min_effect: flo
     silent = sum(1 for pair, category, _ in judged if category == "unasserted" and _was_scored(pair))
     if silent:
         yield f"{_number(silent)} passed or failed in the base, and nothing was asserted in the candidate"
-    if candidate.status not in ("completed", "cancelled"):
+    if candidate.status not in OVER:
         yield f"the candidate is not over yet: it is {candidate.status}"
     elif unchosen := _unchosen(candidate.partial):
         yield f"the candidate is not whole: {unchosen}"

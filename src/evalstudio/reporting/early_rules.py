@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from ..base.text import counted
+from ..base.text import counted, percents
 from ..evaluators.results import Outcome
 from ..project.requirements import Requirement, as_share
 from .evidence import OF_RUNS, Baseline
@@ -110,7 +110,7 @@ def _all_passed(block: list[float | None]) -> float | None:
 
 
 def _ends(interval: Interval) -> str:
-    return f"{interval.low:.0%}–{interval.high:.0%}"
+    return percents(interval.low, interval.high)
 
 
 @dataclass(slots=True)

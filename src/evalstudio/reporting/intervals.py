@@ -86,16 +86,16 @@ def effective_runs(
     number, total = kinds.total(), sum(runs * times for (_, runs), times in kinds.items())
     worst = _worst_effective(kinds.items())
     share = sum(passed * times for (passed, _), times in kinds.items()) / total
-    telling = sum(
+    informative = sum(
         times for (passed, runs), times in kinds.items() if (passed if share <= 0.5 else runs - passed) > 0
     )
-    if telling < 2 or number < 2:
+    if informative < 2 or number < 2:
         return worst
     variance = _clustered_variance(kinds.items(), share)
     z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
     measured = share * (1 - share) / variance * (z / t) ** 2 if variance > 0 else total
     bounded = min(max(measured, worst), total)
-    weight = 1 / telling**trust
+    weight = 1 / informative**trust
     return 1 / ((1 - weight) / bounded + weight / worst)
 
 

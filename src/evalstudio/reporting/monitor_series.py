@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ..base.times import moment_of
 from ..project.alarms import NOT_JUDGED, Alarm
 from ..project.entities import Moment
 from ..project.monitors import Monitor
 from ..storage.monitoring import BucketCount
-from ..storage.rows import moment_of
 from .intervals import wilson_interval
 from .monitoring import MonitorTest, control_limits
 from .statistics import Figure, Rate
@@ -84,14 +84,14 @@ def monitor_series(
     alarms: list[Alarm],
 ) -> MonitorSeries:
     test = MonitorTest.read(kept, str((kept or {}).get("basis", "")))
-    expected, held = test.expected(monitor.band), test.rate_test(monitor.band)
+    expected, rate_test = test.expected(monitor.band), test.rate_test(monitor.band)
     totals: dict[str, int] = {}
     for one in counts:
         totals[one.outcome] = totals.get(one.outcome, 0) + one.number
     return MonitorSeries(
         standing=_standing(monitor, test),
         expected=expected,
-        edge=None if held is None else held.edge,
+        edge=None if rate_test is None else rate_test.edge,
         learnt=test.learnt_scored,
         learn_from=monitor.band.learn_from,
         evidence=test.rate.evidence,

@@ -157,8 +157,8 @@ def _effective_pairs(
 ) -> float:
     """How many pairs of single runs these subjects are worth, between their number and the number of runs."""
     number = len(pairs)
-    telling = sum(1 for one in differences if one)
-    if telling < 2:
+    informative = sum(1 for one in differences if one)
+    if informative < 2:
         return number
     mean = up - down
     variance = math.fsum((one - mean) ** 2 for one in differences) / (number - 1)
@@ -166,7 +166,7 @@ def _effective_pairs(
     z, t = normal_quantile((1 + confidence) / 2), t_quantile((1 + confidence) / 2, number - 1)
     measured = number * (up + down - mean * mean) / variance * (z / t) ** 2 if variance > 0 else most
     bounded = min(max(measured, number), most)
-    weight = 1 / telling**2
+    weight = 1 / informative**2
     return 1 / ((1 - weight) / bounded + weight / number)
 
 

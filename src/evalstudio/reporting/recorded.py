@@ -1,4 +1,4 @@
-"""What a scored dataset came to, with intervals, and what its requirements are held against.
+"""What a scored dataset came to, with intervals, and whether it reached its thresholds and requirements.
 
 Every record is its own subject: it was scored once.
 """
@@ -6,18 +6,20 @@ Every record is its own subject: it was scored once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..base.text import counted
 from ..project.requirements import Budget
+from ..scoring.plan import ScoringPlan
 from ..scoring.result_lines import BadResult, each_result
 from ..scoring.results_file import read_note
 from ..scoring.summary import DatasetSummary, Distribution
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
 from .paired import Pair, compare_rates
-from .requirements import Measured, Regression, Scope, ScopedRuns
+from .requirements import Measured, Regression, RequirementResult, Scope, ScopedRuns, Standing, overall
 from .spending import Role, RoleSpending, unseen
 
 
@@ -172,3 +174,52 @@ def _passes(results: Path) -> dict[str, tuple[int, int]]:
             passed, scored = counts.get(str(one["recordId"]), (0, 0))
             counts[str(one["recordId"])] = (passed + (one["outcome"] == "pass"), scored + 1)
     return counts
+
+
+def dataset_standing(
+    summary: DatasetSummary,
+    plan: ScoringPlan,
+    fail_under: float | None = None,
+    results: Sequence[RequirementResult] = (),
+) -> tuple[Standing, list[str]]:
+    """Met, missed, or not decided: records errored, or nothing was held against anything."""
+    if not summary.records:
+        return "undecided", ["Not decided: nothing was scored, because no record is in the sample."]
+    misses = _misses(summary, plan, fail_under)
+    if misses or (results and overall(results) == "missed"):
+        return "missed", misses
+    if results:
+        return overall(results), []
+    if errored := summary.outcomes["error"]:
+        advice = "see the errors, or say how many there may be: --require maxErrors=1%"
+        decided = "" if summary.decided else " and no record passed or failed"
+        counts = f"{errored:,} of {counted(summary.records, 'record')} errored{decided}"
+        return "undecided", [f"Not decided: {counts}; {advice}"]
+    has_bar = bool(plan.thresholds) or plan.fail_under is not None or fail_under is not None
+    if summary.decided or has_bar:
+        return "met", []
+    advice = "Metrics only measure; add an evaluator that can fail, or a threshold."
+    return "undecided", [f"Not decided: nothing was asserted. {advice}"]
+
+
+def _misses(summary: DatasetSummary, plan: ScoringPlan, fail_under: float | None) -> list[str]:
+    """Every threshold that was not reached, in words."""
+    misses: list[str] = []
+    bar = fail_under if fail_under is not None else plan.fail_under
+    mean = summary.overall.mean
+    if bar is not None and (mean is None or mean < bar):
+        reached = "there is none" if mean is None else f"it is {_below(mean, bar)}"
+        misses.append(f"The overall score must be at least {bar:g}; {reached}.")
+    for name, least in plan.thresholds.items():
+        spread = summary.criteria.get(name)
+        if spread is None or spread.mean is None:
+            misses.append(f'"{name}" must be at least {least:g}; it has no score.')
+        elif spread.mean < least:
+            misses.append(f'"{name}" must be at least {least:g}; it is {_below(spread.mean, least)}.')
+    return misses
+
+
+def _below(mean: float, bar: float) -> str:
+    """A mean in so many digits that it is seen to be below the bar."""
+    text = f"{mean:.3f}"
+    return text if float(text) < bar else f"{mean:.9g}"

@@ -91,14 +91,14 @@ def bootstrap_interval(
         return Interval(None, 0.0, 1.0)
     centre = _moments(shares.items(), number)
     widest = wilson_interval(centre.mean, number, confidence)
-    telling = number - shares[0.0 if centre.mean <= 0.5 else 1.0]
-    if len(shares) == 1 or telling < 2:
+    informative = number - shares[0.0 if centre.mean <= 0.5 else 1.0]
+    if len(shares) == 1 or informative < 2:
         return widest
     statistics = _studentised(shares, centre, draws, Random(seed))
     outside = int((1 - confidence) / 2 * draws)
     low = centre.shifted(-statistics[-1 - outside])
     high = centre.shifted(-statistics[outside])
-    weight = 1 / telling**2 if number >= FEW else 1 / telling
+    weight = 1 / informative**2 if number >= FEW else 1 / informative
     return Interval(
         centre.mean,
         min((1 - weight) * low + weight * widest.low, centre.mean),

@@ -6,14 +6,13 @@ the same rules. `evidence.py` makes it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from ..base.text import counted, percent, were
+from ..base.text import counted, measure, percent, percents, points, were
 from ..project.entities import Counts
 from ..project.requirements import Requirement, RequirementKind, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
@@ -150,11 +149,11 @@ def _without_evidence(result: RequirementResult, whole: RunCounts, noun: str) ->
 
 def overall(results: Sequence[RequirementResult]) -> Standing:
     """The worst of them: one that is missed decides, one that is open leaves the whole open."""
-    standings = {one.standing for one in results}
-    for word in _WORST_FIRST:
-        if word in standings:
-            return word
-    return "undecided"
+    return worst_first(results)[0].standing if results else "undecided"
+
+
+def worst_first(results: Sequence[RequirementResult]) -> list[RequirementResult]:
+    return sorted(results, key=lambda one: _WORST_FIRST.index(one.standing))
 
 
 def standing_of(counts: Counts) -> Standing:
@@ -232,7 +231,7 @@ def _pass_rate(requirement: Requirement, counts: ScopedRuns, evidence: Evidence)
 
 
 def _range(interval: Interval, confidence: float) -> str:
-    return f"{percent(confidence)} interval {percent(interval.low)}–{percent(interval.high)}"
+    return f"{percent(confidence)} interval {percents(interval.low, interval.high)}"
 
 
 def _pass_hat_k(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
@@ -297,11 +296,6 @@ def _compared(regression: Regression, alpha: float) -> str:
     )
 
 
-def points(difference: float) -> str:
-    """A difference of rates in percentage points, with its sign."""
-    return f"{difference * 100:+.1f} points" if abs(difference) >= 0.0005 else "0 points"
-
-
 def _measured(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) -> _Judgement:
     confidence = requirement.confidence or CONFIDENCE
     scope = Scope(requirement.scenario, requirement.tag)
@@ -317,18 +311,11 @@ def _measured(requirement: Requirement, counts: ScopedRuns, evidence: Evidence) 
     interval = measured.interval
     if interval.estimate is None:
         return _Judgement("undecided", f'none of {counts.runs:,} {evidence.noun} has a value of "{name}"')
-    ends = f"{percent(confidence)} interval {number(interval.low)} to {number(interval.high)}"
+    ends = f"{percent(confidence)} interval {measure(interval.low)} to {measure(interval.high)}"
     of = f"{measured.runs:,} of {counts.runs:,} {evidence.noun}"
     standing = _held(interval, requirement, requirement.min, requirement.max)
-    sentence = f"the {what} is {number(interval.estimate)} ({ends}; {of})"
+    sentence = f"the {what} is {measure(interval.estimate)} ({ends}; {of})"
     return _unless_left(standing, sentence, counts, evidence)
-
-
-def number(value: float) -> str:
-    """A measurement with four digits; an open end of an interval in words."""
-    if math.isinf(value):
-        return "unknown"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _within(amount: int | str, count: int, of: int) -> bool:

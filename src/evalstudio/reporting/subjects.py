@@ -83,11 +83,6 @@ def by_subject(
     return subjects
 
 
-def attempted_counts(subjects: Iterable[SubjectRuns]) -> list[tuple[int, int]]:
-    """(passed, attempted) of each subject that passed, failed or errored."""
-    return [(one.passed, one.attempted) for one in subjects if one.attempted]
-
-
 def scored_counts(subjects: Iterable[SubjectRuns]) -> list[tuple[int, int]]:
     """(passed, scored) of each subject that was scored, as the intervals of rates take them."""
     return [(one.passed, one.scored) for one in subjects if one.scored]

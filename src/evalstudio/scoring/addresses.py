@@ -70,8 +70,8 @@ class Address:
         """The files directly below, and their sizes."""
         system, path = self._system("read")
         selector: Any = import_module("pyarrow.fs").FileSelector(path, allow_not_found=True)
-        found = self.attempt("read", system.get_file_info, selector)
-        return {info.base_name: info.size or 0 for info in found if info.is_file}
+        files = self.attempt("read", system.get_file_info, selector)
+        return {info.base_name: info.size or 0 for info in files if info.is_file}
 
     def remove(self, name: str) -> None:
         system, path = self._system("written")

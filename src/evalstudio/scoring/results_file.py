@@ -131,18 +131,18 @@ class ResultsFile:
 
     def checked(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """The dataset. What is left to score comes once all that was scored is seen to be the same."""
-        held: list[Chunk] = []
+        waiting: list[Chunk] = []
         for chunk in chunks:
             self._hash.read(chunk)
-            held.append(chunk)
+            waiting.append(chunk)
             if self._scored is None or chunk.last_line >= self._scored.line:
                 self._compare()
             elif chunk.last_line > self.last_line:
                 continue
-            yield from held
-            held.clear()
+            yield from waiting
+            waiting.clear()
         self._compare()
-        yield from held
+        yield from waiting
 
     def _compare(self) -> None:
         if self._scored is not None and self._hash.up_to(self._scored.line) != self._scored:

@@ -178,15 +178,15 @@ def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
     except (OSError, ValueError) as error:
         raise DatasetError(f"{dataset.name}: is not a readable Parquet file: {error}") from None
     shards: list[Shard] = []
-    start, rows, held = 0, 0, 0
+    start, rows, weight_so_far = 0, 0, 0
     first_line, total = 1, sum(rows for rows, _ in sizes)
     for number, (count, weight) in enumerate(sizes, 1):
-        rows, held = rows + count, held + weight
+        rows, weight_so_far = rows + count, weight_so_far + weight
         known = ends.get(len(shards))
-        if number == len(sizes) or (held >= size if known is None else number >= known):
+        if number == len(sizes) or (weight_so_far >= size if known is None else number >= known):
             share = (first_line + rows - 1) / max(1, total)
             shards.append(Shard(len(shards), "rowGroups", start, number, first_line, share))
-            start, first_line, rows, held = number, first_line + rows, 0, 0
+            start, first_line, rows, weight_so_far = number, first_line + rows, 0, 0
     return shards
 
 
@@ -200,10 +200,10 @@ def numbered(shards: Iterable[Shard], lines: Iterable[int]) -> Iterator[Shard]:
 
 def carried_shards(chunks: Iterator[Chunk], size: int, ends: Ends) -> Iterator[Shard]:
     """Shards that carry their records along, each of about ``size`` bytes; places are lines."""
-    number, start, held, weight = 0, 1, list[Chunk](), 0
+    number, start, carried, weight = 0, 1, list[Chunk](), 0
 
     def made(end: int) -> Shard:
-        return Shard(number, "lines", start, end, start, held[-1].share, tuple(held))
+        return Shard(number, "lines", start, end, start, carried[-1].share, tuple(carried))
 
     for whole in chunks:
         chunk = whole
@@ -211,18 +211,18 @@ def carried_shards(chunks: Iterator[Chunk], size: int, ends: Ends) -> Iterator[S
             end = ends.get(number)
             part = chunk if end is None else chunk.between(start - 1, end - 1)
             if part.numbers or part.bad:
-                held.append(part)
+                carried.append(part)
                 weight += len(part.data)
             is_over = weight >= size if end is None else chunk.last_line >= end - 1
             if not is_over:
                 break
-            last = held[-1].last_line if end is None else end - 1
-            if held:
+            last = carried[-1].last_line if end is None else end - 1
+            if carried:
                 yield made(last + 1)
-            number, start, held, weight = number + 1, last + 1, [], 0
+            number, start, carried, weight = number + 1, last + 1, [], 0
             chunk = chunk.between(last, chunk.last_line)
-    if held:
-        yield made(held[-1].last_line + 1)
+    if carried:
+        yield made(carried[-1].last_line + 1)
 
 
 def whole_dataset(dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:

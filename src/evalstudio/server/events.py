@@ -13,7 +13,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ..project.entities import iso
+from ..base.times import iso
 from ..storage.contract import Event
 from ..storage.errors import StorageError
 

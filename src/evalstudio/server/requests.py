@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from fastapi import Depends, Header, Query, Request, Response
 from pydantic import AfterValidator
 
+from ..base.times import in_utc
 from ..execution.definitions import DefinitionService
 from ..execution.home import JudgedExecutions
 from ..execution.scorings import Scorings
@@ -95,14 +96,7 @@ async def _paging(
 PagingDep = Annotated[Paging, Depends(_paging)]
 
 
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("is too far away") from None
-
-
-When = Annotated[datetime, AfterValidator(_in_utc)]
+When = Annotated[datetime, AfterValidator(in_utc)]
 
 
 class Period(TypedDict):

@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
+from ..base.times import milliseconds_of, moment_of
 from ..project.alarms import Alarm, AlarmKind
 from .contract import Page
 from .lists import one_row
 from .pages import paged
-from .rows import AnyRow, milliseconds_of, moment_of
+from .rows import AnyRow
 from .schema import PENDING, alarms
 from .transaction import Transaction, now_ms
 
@@ -72,8 +73,8 @@ def claim_alarms(unit: Transaction, lease_ms: int, limit: int) -> list[Alarm]:
     moment = now_ms()
     due = select(alarms).where(PENDING, alarms.c.next_try <= moment).order_by(alarms.c.next_try).limit(limit)
     rows = unit.connection.execute(due.with_for_update(skip_locked=True)).all()
-    held = update(alarms).where(alarms.c.id.in_([row.id for row in rows]))
-    unit.connection.execute(held.values(next_try=moment + lease_ms, tries=alarms.c.tries + 1))
+    claimed = update(alarms).where(alarms.c.id.in_([row.id for row in rows]))
+    unit.connection.execute(claimed.values(next_try=moment + lease_ms, tries=alarms.c.tries + 1))
     return [_alarm(row).model_copy(update={"tries": row.tries + 1}) for row in rows]
 
 

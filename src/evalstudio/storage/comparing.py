@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, case, delete, func, null, select
 
+from ..base.times import moment_of
 from ..evaluators.results import Outcome
 from ..project.entities import Baseline, Subject, name_key
 from .columns import short_key
@@ -17,7 +18,7 @@ from .contract import Page, Snapshot
 from .errors import NotFound
 from .lists import SUBJECT_KEY, get_execution, one_row
 from .pages import PageQuery
-from .rows import AnyRow, SnapshotCache, moment_of
+from .rows import AnyRow, SnapshotCache
 from .schema import baselines, executions, outputs, runs
 from .transaction import Transaction, now_ms
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from ..project.entities import iso
+from ..base.times import iso, moment_of
 from .contract import EVERYTHING, Filters, Page
 from .lists import contains, equal, in_period, one_row
 from .monitoring import reviews_of
 from .pages import paged
-from .rows import AnyRow, moment_of
+from .rows import AnyRow
 from .schema import conversations
 from .transaction import Transaction
 

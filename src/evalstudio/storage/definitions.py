@@ -12,9 +12,10 @@ from sqlalchemy import Table, Text, delete, insert, select, type_coerce, update
 from sqlalchemy.exc import IntegrityError
 
 from ..base.json_text import json_text
+from ..base.times import milliseconds_of, moment_of, now
 from ..conversation.definitions import Persona, Scenario
 from ..project.documents import REFERENCES, AnyStored, DefinitionKind, read_stored
-from ..project.entities import Connector, Stored, StoredScenario, name_key, now
+from ..project.entities import Connector, Stored, StoredScenario, name_key
 from ..project.monitors import Monitor
 from . import schema
 from .columns import short_key
@@ -23,7 +24,7 @@ from .errors import InUse, NameTaken, NotFound, StorageError, UnknownReference, 
 from .lists import contains, tagged
 from .monitoring import forget_monitor
 from .pages import paged
-from .rows import AnyRow, milliseconds_of, moment_of
+from .rows import AnyRow
 from .schema import baselines
 from .transaction import Transaction, known_target, remember
 

@@ -9,13 +9,14 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from ..base.json_text import HasJson
-from ..project.entities import iso, new_id
+from ..base.times import iso, moment_of
+from ..project.entities import new_id
 from .columns import short_key
 from .contract import EVERYTHING, Filters, IdempotencyKey, Page
 from .errors import NotFound
 from .lists import equal, in_period, one_row
 from .pages import paged
-from .rows import AnyRow, moment_of
+from .rows import AnyRow
 from .schema import evaluations, feedback, runs
 from .transaction import Transaction, known_target, now_ms, remember
 

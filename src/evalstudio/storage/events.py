@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from sqlalchemy import func, select
 
+from ..base.times import moment_of
 from .contract import Event
-from .rows import moment_of
 from .schema import events
 from .transaction import Transaction
 

@@ -37,6 +37,6 @@ def _label_in_postgres(element: _LabelText, compiler: Any, **more: Any) -> str: 
 
 def labelled(label: str) -> ColumnElement[bool]:
     """Executions with this ``key=value`` among their labels, or with any value of this ``key``."""
-    key, given, value = label.partition("=")
+    key, has_value, value = label.partition("=")
     text: ColumnElement[str] = cast(Any, _LabelText(executions.c.labels, literal(key, Plain())))
-    return text == literal(value, Plain()) if given else text.is_not(None)
+    return text == literal(value, Plain()) if has_value else text.is_not(None)

@@ -6,28 +6,19 @@ be made, and how long a process counts as one of those that make calls.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sqlalchemy import delete, select, update
 
+from ..llm.quota import CallStanding
 from .schema import model_limits
-from .transaction import DATABASE_CLOCK, Transaction, now_ms
+from .transaction import Transaction, shared_now_ms
 
 _PAUSE, _NEXT, _MEMBER = "pause", "next", "member:"
 _table = model_limits.c
 
 
-class Standing(NamedTuple):
-    """How long everybody pauses, and which of how many processes this one is."""
-
-    paused_ms: int
-    position: int
-    members: int
-
-
 def reserve_call(unit: Transaction, key: str, spacing_ms: int, longest_ms: int) -> int | None:
     """Milliseconds until a call may be made, which nobody else makes then; none where that is too long."""
-    moment = _moment(unit)
+    moment = shared_now_ms(unit)
     planned = max(_locked(unit, key, _NEXT), moment)
     if planned - moment > longest_ms:
         return None
@@ -37,14 +28,14 @@ def reserve_call(unit: Transaction, key: str, spacing_ms: int, longest_ms: int) 
 
 def pause_calls(unit: Transaction, key: str, pause_ms: int) -> None:
     """Nobody makes a call for so long."""
-    until = _moment(unit) + pause_ms
+    until = shared_now_ms(unit) + pause_ms
     if _locked(unit, key, _PAUSE) < until:
         _set(unit, key, _PAUSE, until)
 
 
-def join_callers(unit: Transaction, key: str, role: str, member: str, lease_ms: int) -> Standing:
+def join_callers(unit: Transaction, key: str, role: str, member: str, lease_ms: int) -> CallStanding:
     """Count this process in for a while among those that call in this role, and say how things stand."""
-    moment, group = _moment(unit), f"{_MEMBER}{role}:"
+    moment, group = shared_now_ms(unit), f"{_MEMBER}{role}:"
     name = group + member
     # One at a time: two that clear away rows of a third would wait for each other.
     paused_until = _locked(unit, key, _PAUSE)
@@ -56,13 +47,7 @@ def join_callers(unit: Transaction, key: str, role: str, member: str, lease_ms: 
     unit.connection.execute(gone)
     callers = select(_table.name).where(_table.key == key, _table.name.startswith(group))
     members = sorted(unit.connection.execute(callers).scalars())
-    return Standing(max(0, paused_until - moment), members.index(name), len(members))
-
-
-def _moment(unit: Transaction) -> int:
-    if not unit.is_postgres:
-        return now_ms()
-    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
+    return CallStanding(max(0, paused_until - moment), members.index(name), len(members))
 
 
 def _locked(unit: Transaction, key: str, name: str) -> int:

@@ -13,13 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import delete, func, select, update
 
-from ..project.alarms import Alarm
+from ..base.times import moment_of
+from ..project.alarms import Alarm, ConversationReview
 from ..project.entities import Execution
 from .alarms import end_alarms, raise_alarm
 from .contract import FinishedRun
 from .queue import execution_row
 from .recording import record
-from .rows import AnyRow, moment_of
+from .rows import AnyRow
 from .run_controls import DELETE_BATCH, take_out_runs
 from .schema import alarms, executions, monitor_budgets, monitor_tests, monitored, monitors
 from .transaction import Transaction, now_ms
@@ -65,17 +66,6 @@ class MonitorStep(NamedTuple):
 Advance = Callable[[Mapping[str, Any] | None], MonitorStep]
 
 
-class ConversationReview(NamedTuple):
-    """What a monitor made of a conversation, as lists show it."""
-
-    monitor_id: str
-    monitor_name: str
-    outcome: str
-    reason: str
-    revision: int
-    run_id: str | None
-
-
 def conversation_key(conversation_id: str) -> str:
     """By what a monitor knows a conversation, whatever its id is like."""
     return hashlib.sha256(conversation_id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
@@ -91,8 +81,14 @@ def reviews_of(unit: Transaction, conversation_ids: Collection[str]) -> dict[str
     query = select(monitored).where(monitored.c.monitor_id.in_(names), monitored.c.conversation_key.in_(keys))
     reviews: dict[str, list[ConversationReview]] = {one: [] for one in conversation_ids}
     for row in unit.connection.execute(query).all():
-        name = names[row.monitor_id]
-        review = ConversationReview(row.monitor_id, name, row.outcome, row.reason, row.revision, row.run_id)
+        review = ConversationReview(
+            monitor_id=row.monitor_id,
+            monitor_name=names[row.monitor_id],
+            outcome=row.outcome,
+            reason=row.reason,
+            revision=row.revision,
+            run_id=row.run_id,
+        )
         reviews[keys[row.conversation_key]].append(review)
     return reviews
 

@@ -16,7 +16,7 @@ from ..project.entities import new_id
 from .columns import short_key
 from .rows import AnyRow
 from .schema import COMPLETE, OPEN_CONVERSATION, TAKEN, conversations, spans, traces
-from .transaction import DATABASE_CLOCK, Transaction, now_ms
+from .transaction import Transaction, now_ms, shared_now_ms
 
 Status = Literal["open", "complete"]
 _BY_TRACE, _BY_NAME = "trace:", "id:"
@@ -104,12 +104,12 @@ def add_spans(unit: Transaction, batch: Sequence[NewSpan], limits: ConversationL
 
 
 def _known(unit: Transaction, table: Table, keys: Collection[bytes]) -> set[bytes]:
-    found: set[bytes] = set()
+    stored: set[bytes] = set()
     listed = list(keys)
     for start in range(0, len(listed), _IN_ONE_QUERY):
         query = select(table.c.id).where(table.c.id.in_(listed[start : start + _IN_ONE_QUERY]))
-        found.update(bytes(key) for key in unit.connection.execute(query).scalars())
-    return found
+        stored.update(bytes(key) for key in unit.connection.execute(query).scalars())
+    return stored
 
 
 def _names_of_traces(batch: Iterable[NewSpan]) -> dict[bytes, str]:
@@ -273,7 +273,7 @@ def claim_conversations(
     unit: Transaction, worker_id: str, quiet_ms: int, limit: int, lease_ms: int
 ) -> list[ClaimedConversation]:
     """Complete conversations that nobody takes care of; those that have been quiet for long are completed."""
-    moment = _moment(unit)
+    moment = shared_now_ms(unit)
     free = _table.lease_until.is_(None) | (_table.lease_until <= moment)
     claimed: list[ClaimedConversation] = []
     for which in (and_(OPEN_CONVERSATION, _table.last <= now_ms() - quiet_ms), COMPLETE):
@@ -294,16 +294,10 @@ def _claimed(row: AnyRow) -> ClaimedConversation:
     return ClaimedConversation(row.id, row.name, row.revision, row.refused, named, row.attempts)
 
 
-def _moment(unit: Transaction) -> int:
-    if not unit.is_postgres:
-        return now_ms()
-    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
-
-
 def holders(unit: Transaction) -> list[str]:
     """Who takes care of a conversation at the moment."""
-    held = select(_table.worker_id).where(TAKEN).distinct()
-    return [worker for worker in unit.connection.execute(held).scalars() if worker]
+    workers = select(_table.worker_id).where(TAKEN).distinct()
+    return [worker for worker in unit.connection.execute(workers).scalars() if worker]
 
 
 def release_held(unit: Transaction, worker_ids: Collection[str]) -> None:
@@ -361,7 +355,7 @@ def hand_over(unit: Transaction, conversation_id: str, revision: int) -> None:
 def put_off(unit: Transaction, conversation_id: str, revision: int, problem: str, pause_ms: int) -> None:
     """Note why a revision could not be judged, and when it is tried again."""
     which = (_table.id == conversation_id) & (_table.revision == revision)
-    later = {"lease_until": _moment(unit) + pause_ms, "worker_id": None, "problem": problem}
+    later = {"lease_until": shared_now_ms(unit) + pause_ms, "worker_id": None, "problem": problem}
     changed = update(conversations).where(which)
     unit.connection.execute(changed.values(later | {"attempts": _table.attempts + 1}))
 

@@ -60,9 +60,9 @@ def _insert_runs(
 ) -> None:
     new = [one.run for one in finished]
     keep(unit, {s.hash: s for run in new for s in (run.scenario, run.persona, run.connector) if s})
-    held = {"status": "running", "started": moment}
+    started = {"status": "running", "started": moment}
     if new:
-        unit.connection.execute(insert(runs), [run_row(run, execution, moment) | held for run in new])
+        unit.connection.execute(insert(runs), [run_row(run, execution, moment) | started for run in new])
     for one in finished:
         _end(unit, execution.id, one)
 

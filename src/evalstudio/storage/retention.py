@@ -9,6 +9,7 @@ from typing import cast
 
 from sqlalchemy import ColumnElement, and_, delete, false, func, or_, select, union_all
 
+from ..project.entities import OVER
 from .labels import labelled
 from .run_controls import DELETE_BATCH
 from .schema import (
@@ -69,7 +70,7 @@ def _may_go(keep_labels: Sequence[str] = ()) -> list[ColumnElement[bool]]:
     return [
         _table.deleting.is_(False),
         _table.completed.is_not(None),
-        _table.status.in_(("completed", "cancelled")),
+        _table.status.in_(OVER),
         _table.id.not_in(of_baselines),
         _table.id.not_in(origins.where(_table.rescored_from.is_not(None))),
         # Without the label there is nothing to compare, which is no label too.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -16,16 +15,15 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import select
 
 from ..base.constructed import constructed
+from ..base.times import iso, moment_of
 from ..evaluators.results import Verdict
-from ..project.entities import Counts, Execution, RunSummary, iso
+from ..project.entities import Counts, Execution, RunSummary
 from ..project.requirements import Budget, stored_requirement
 from .contract import Snapshot
 from .schema import COUNTED, executions, runs, snapshots
 from .transaction import Transaction, now_ms
 
 AnyRow = Any  # a row of whichever columns were selected
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 RUN_COLUMNS = [
     column
@@ -41,14 +39,6 @@ _SAME_IN_EXECUTIONS = (
     *("id", "eval_id", "eval_name", "status", "trigger", "labels", "partial", "replayed"),
     *("source", "rescored_from", "until_decided", "agent_errors"),
 )
-
-
-def moment_of(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def milliseconds_of(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _times(row: AnyRow) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def retry_some(unit: Transaction, which: ColumnElement[bool]) -> int:
 def hide_execution(unit: Transaction, execution_id: str) -> None:
     """The first step: nobody sees or works on it any more."""
     names = select(baselines.c.name).where(baselines.c.execution_id == execution_id)
-    if held := list(unit.connection.execute(names.order_by(baselines.c.name_key)).scalars()):
-        listed = ", ".join(f'"{name}"' for name in held)
+    if baseline_names := list(unit.connection.execute(names.order_by(baselines.c.name_key)).scalars()):
+        listed = ", ".join(f'"{name}"' for name in baseline_names)
         raise InUse(
             f"Execution {execution_id} is the baseline {listed}. "
             "Set another execution for it, or remove the baseline first."

@@ -118,11 +118,11 @@ def _clusters(
     subjects = select(identity.label("id"), *sums).where(*where).group_by(identity, *same).subquery()
     kind = [subjects.c[name] for name, _ in counted]
     query = select(subjects.c.id, *kind, func.count().label("subjects")).group_by(subjects.c.id, *kind)
-    found: defaultdict[str | None, dict[RepetitionCounts, int]] = defaultdict(dict)
+    clusters: defaultdict[str | None, dict[RepetitionCounts, int]] = defaultdict(dict)
     for row in unit.connection.execute(query):
         repetitions = RepetitionCounts(int(row.passed), int(row.failed), int(row.errored))
-        found[row.id][repetitions] = row.subjects
-    return found
+        clusters[row.id][repetitions] = row.subjects
+    return clusters
 
 
 def run_groups(unit: Transaction, filters: Filters = EVERYTHING) -> list[RunGroup]:

@@ -34,7 +34,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ColumnElement
 
 from ..base.json_text import clean_text
-from ..project.entities import UNFINISHED, reasons_of
+from ..project.entities import OVER, UNFINISHED, reasons_of
 from . import schema
 from .contract import IdempotencyKey
 from .errors import KeyReused, StorageError, StorageUnavailable
@@ -62,6 +62,13 @@ _COUNT = (
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def shared_now_ms(unit: Transaction) -> int:
+    """The time of day for everybody who shares the database: of its server, or of the one machine."""
+    if not unit.is_postgres:
+        return now_ms()
+    return unit.connection.execute(select(DATABASE_CLOCK)).scalar_one()
 
 
 def steady_ms() -> int:
@@ -171,7 +178,7 @@ class Transaction:
         if repeating and status == "completed" and not (row.cancelled or row.cancelling):
             # All runs are over, and nobody has said yet whether there are to be more.
             status = "running"
-        over = status in ("completed", "cancelled")
+        over = status in OVER
         if over and (row.cancelled or (repeating and row.cancelling)):
             mark_partial(self, execution_id, "cancelled")
         if over and repeating:
@@ -181,7 +188,7 @@ class Transaction:
 
     def _write_status(self, execution_id: str, status: str) -> None:
         table, moment = schema.executions.c, now_ms()
-        over = status in ("completed", "cancelled")
+        over = status in OVER
         started = table.started if status == "queued" else func.coalesce(table.started, moment)
         row = self.connection.execute(
             update(schema.executions)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from ..messages import Message
-    from .recording import RunTrace
+    from .recording import RunTrace, Telemetry
 
 T = TypeVar("T")
+Ending = TypeVar("Ending", bound="TracedEnding")
 
 current_run: ContextVar[RunTrace | None] = ContextVar("evalstudio_trace", default=None)
 
@@ -40,6 +41,28 @@ class RunFacts:
     rescored: bool = False
     recorded: bool = False
     held_in: str | None = None
+
+
+class TracedVerdict(Protocol):
+    """What is told of a verdict."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def fault(self) -> str | None: ...
+    @property
+    def score(self) -> float | None: ...
+
+
+class TracedEnding(Protocol):
+    """What is told of how a run ended."""
+
+    @property
+    def verdict(self) -> TracedVerdict: ...
+    @property
+    def thread_id(self) -> str | None: ...
+    @property
+    def error(self) -> str | None: ...
 
 
 class EvaluatorFinding(Protocol):
@@ -168,3 +191,13 @@ async def model_call(
     """What a model answers; without messages it is asked for embeddings."""
     run = current_run.get()
     return await (work if run is None else run.model_call(work, role, provider, model, messages))
+
+
+async def traced(telemetry: Telemetry | None, facts: RunFacts, work: Awaitable[Ending]) -> Ending:
+    """How a run ends, told as a span where telemetry is asked for."""
+    if telemetry is None:
+        return await work
+    with telemetry.run(facts) as trace:
+        ending = await work
+        trace.ended(ending)
+        return ending

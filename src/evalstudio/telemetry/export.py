@@ -216,13 +216,13 @@ def _exporter(signal: str, endpoint: str | None) -> Any:
         return None
     if name == "otlp":
         name, variable = _protocol(signal)
-    found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)), None)
-    if found is None:
+    installed = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)), None)
+    if installed is None:
         raise UnusableTelemetry(
             f'no exporter of {signal} is installed that is called "{name}" ({variable}); '
             "otlp over http/protobuf is part of the extra otel"
         )
-    exporter = found.load()
+    exporter = installed.load()
     base = _base(signal, endpoint)
     if base is not None and name == "otlp_proto_http":
         return exporter(endpoint=f"{base.rstrip('/')}/v1/{signal}")

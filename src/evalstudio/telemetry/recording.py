@@ -17,7 +17,7 @@ from opentelemetry import trace as otel
 from opentelemetry.trace import SpanKind, StatusCode
 
 from ..messages import Message
-from . import EvaluatorFinding, RunFacts, current_run, names
+from . import EvaluatorFinding, RunFacts, TracedEnding, current_run, names
 from .attributes import Attributes, Capture, Cleaner, evaluation_attributes, run_attributes
 from .spans import AgentCall, EvaluatorCall, Recorder, SpanScope, ids_of, innermost, under
 from .trace_context import SpanIds, execution_ids, ids_in, ids_kept
@@ -124,27 +124,20 @@ class RunTrace:
             self.span.set_status(StatusCode.ERROR, self.clean.text(str(error), 500))
         self.telemetry.pipeline.end(self.span)
 
-    def ended(
-        self,
-        outcome: str,
-        *,
-        fault: str | None,
-        score: float | None,
-        thread_id: str | None,
-        error: str | None,
-    ) -> None:
+    def ended(self, ending: TracedEnding) -> None:
         """What the run came to. An error is one of the span too; a failure of the agent's is none."""
+        outcome, fault = ending.verdict.outcome, ending.verdict.fault
         told = {
             names.RUN_OUTCOME: outcome,
             names.RUN_FAULT: fault,
-            names.RUN_SCORE: score,
-            names.CONVERSATION_ID: thread_id,
+            names.RUN_SCORE: ending.verdict.score,
+            names.CONVERSATION_ID: ending.thread_id,
         }
         self.span.set_attributes(self.clean(told))
         if outcome == "error":
             self._end_turn(failed=True)
             self.span.set_attribute(names.ERROR_TYPE, f"{fault or 'system'}_error")
-            self.span.set_status(StatusCode.ERROR, self.clean.text(error or "", 500))
+            self.span.set_status(StatusCode.ERROR, self.clean.text(ending.error or "", 500))
         if not self.facts.rescored:
             common = {names.RUN_OUTCOME: outcome, names.CONNECTOR: self.facts.connector}
             self.telemetry.pipeline.runs.add(1, self.clean(common))

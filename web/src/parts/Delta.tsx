@@ -1,7 +1,7 @@
 // The difference between two sides: an arrow, its size, and a colour where its direction is better or worse.
 import { Text, Tooltip } from '@mantine/core';
 import { IconArrowDownRight, IconArrowUpRight, IconEqual } from '@tabler/icons-react';
-import { measure } from './numbers';
+import { measure, points, sign } from './numbers';
 
 /** Whether more of it is good: of a pass rate yes, of latency no, of a metric nobody knows. */
 export type Better = 'more' | 'less' | 'unknown';
@@ -17,12 +17,8 @@ interface Props {
   format?: (value: number) => string;
 }
 
-export function signed(value: number, share: boolean, format?: (value: number) => string): string {
-  const amount = Math.abs(value);
-  const text = share
-    ? `${(amount * 100).toFixed(amount !== 0 && amount < 0.0995 ? 1 : 0)} points`
-    : (format ?? measure)(amount);
-  return `${value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
+export function signed(value: number, share = false, format?: (value: number) => string): string {
+  return share ? points(value) : `${sign(value)}${(format ?? measure)(Math.abs(value))}`;
 }
 
 export function Delta({ difference, low, high, share = false, better = 'more', size = 'sm', format }: Props) {
@@ -54,7 +50,8 @@ export function Delta({ difference, low, high, share = false, better = 'more', s
   );
 }
 
-function end(value: number | null, share: boolean, format?: (value: number) => string): string {
+/** The end of an interval; one that the data do not bound is null. */
+export function end(value: number | null, share = false, format?: (value: number) => string): string {
   return value === null ? 'unbounded' : signed(value, share, format);
 }
 

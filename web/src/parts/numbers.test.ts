@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+// The command line reads the same cases: tests/base/test_text.py.
+import PERCENTS from '../../../tests/base/percents.json';
 import {
   ago,
   chance,
@@ -10,16 +12,18 @@ import {
   measure,
   percent,
   plural,
+  points,
 } from './numbers';
 
 describe('percent', () => {
-  it('never rounds to all or to nothing', () => {
-    expect(percent(0.9996)).toBe('99.9%');
-    expect(percent(0.0001)).toBe('0.1%');
+  const whole = PERCENTS.filter(([, digits]) => digits === 0) as [number, number, string][];
+
+  it.each(whole)('%s is never all nor nothing unless it is: %s digits, %s', (share, _, shown) => {
+    expect(percent(share)).toBe(shown);
   });
 
-  it('shows all, nothing and the unknown as they are', () => {
-    expect([1, 0, null, undefined].map(percent)).toEqual(['100%', '0%', '–', '–']);
+  it('shows the unknown as such', () => {
+    expect([null, undefined].map(percent)).toEqual(['–', '–']);
   });
 });
 
@@ -39,6 +43,16 @@ describe('duration', () => {
 
 it('measures are short and whole numbers stay whole', () => {
   expect([74, 0.123456, 12_345, -1, null].map(measure)).toEqual(['74', '0.123', '12,345', '-1', '–']);
+});
+
+it('differences of shares are told in points, small ones with a digit more', () => {
+  expect([0.25, 0.0951, 0.0999, -0.001, 0].map(points)).toEqual([
+    '+25 points',
+    '+9.5 points',
+    '+10 points',
+    '−0.1 points',
+    '0 points',
+  ]);
 });
 
 it('one is one and many are many', () => {

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times as people read them; the command line writes shares alike (base/text.py).
 
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return '–';
@@ -7,6 +7,17 @@ export function percent(share: number | null | undefined): string {
   if (value > 99 && value < 100) return `${(Math.floor(value * 10) / 10).toFixed(1)}%`;
   if (value > 0 && value < 1) return `${(Math.ceil(value * 10) / 10).toFixed(1)}%`;
   return `${Math.round(value)}%`;
+}
+
+/** A difference of shares: 0.031 is +3.1 points. */
+export function points(difference: number): string {
+  const amount = Math.abs(difference);
+  const digits = amount !== 0 && amount < 0.0995 ? 1 : 0;
+  return `${sign(difference)}${(amount * 100).toFixed(digits)} points`;
+}
+
+export function sign(value: number): string {
+  return value > 0 ? '+' : value < 0 ? '−' : '';
 }
 
 /** How likely something is by chance: 0.032 is 3.2 %. */

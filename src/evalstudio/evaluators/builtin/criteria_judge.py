@@ -16,7 +16,7 @@ from ..criteria import EvaluationCriteria, Name, Text, normalize
 from ..definition import EvaluatorConfig, define_evaluator
 from ..model_replies import ModelReply, PartedReply, UnreadPart, refusal_of
 from ..strict_scores import accepted, read_score
-from .evidence import PLANTED, Said, hear, planted, texts_of
+from .evidence import PLANTED, ShownTexts, comparable_texts, planted, texts_of
 from .prompts import (
     SCORE_REASONING,
     TEMPLATE_NAMES,
@@ -69,8 +69,8 @@ async def criteria_judge(ctx: EvaluatorContext[CriteriaJudge]) -> list[Evaluatio
     except Exception as error:
         return [_unanswered(error, criterion) for criterion in criteria]
     parts = zip(criteria, parts_of(answer.value, criteria), strict=True)
-    said = await hear([*texts_of(ctx.messages), text_at("response", ctx) or ""])
-    results = [_judged(ctx, criterion, part, answer, said) for criterion, part in parts]
+    texts = await comparable_texts([*texts_of(ctx.messages), text_at("response", ctx) or ""])
+    results = [_judged(ctx, criterion, part, answer, texts) for criterion, part in parts]
     # One call scored them all: its tokens are counted once.
     results[0].metadata["modelUsage"] = answer.usage.model_dump()
     return results
@@ -86,7 +86,7 @@ def _judged(
     criterion: EvaluationCriteria,
     part: Any,
     answer: Answer[Any],
-    said: Said,
+    texts: ShownTexts,
 ) -> EvaluationResult:
     """The result for one criterion. What cannot be read is an error of this one alone."""
     if isinstance(part, UnreadPart):
@@ -98,7 +98,7 @@ def _judged(
     value = normalize(score, criterion)
     holds = value >= ctx.config.threshold
     # By planting a bad score an agent must not turn a failure into an error.
-    if holds and planted("score", score, part.reasoning, said):
+    if holds and planted("score", score, part.reasoning, texts):
         return errored(PLANTED, criterion.name, rawLlmScore=score, reply=answer.raw)
     return EvaluationResult(holds, value, part.reasoning, {"rawLlmScore": score}, criterion.name, score)
 

@@ -28,41 +28,41 @@ PLANTED = "the judge repeated a verdict that stands in the conversation itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShownTexts:
     """The texts that a judge was shown, in the forms in which its answer is compared with them."""
 
     plain: list[str]
     letters: list[str]
 
     @staticmethod
-    def of(texts: Sequence[str]) -> Said:
-        return Said([_plain(text) for text in texts], [_letters(_unescaped(text)) for text in texts])
+    def of(texts: Sequence[str]) -> ShownTexts:
+        return ShownTexts([_plain(text) for text in texts], [_letters(_unescaped(text)) for text in texts])
 
 
-async def hear(texts: Sequence[str]) -> Said:
+async def comparable_texts(texts: Sequence[str]) -> ShownTexts:
     """The texts made comparable, beside the event loop where they are long."""
     if sum(map(len, texts)) <= _SHORT:
-        return Said.of(texts)
-    return await evaluator_threads.run(lambda: Said.of(texts))
+        return ShownTexts.of(texts)
+    return await evaluator_threads.run(lambda: ShownTexts.of(texts))
 
 
-def checked_quotes(quotes: Sequence[str], said: Said) -> list[dict[str, Any]]:
+def checked_quotes(quotes: Sequence[str], texts: ShownTexts) -> list[dict[str, Any]]:
     """Each quote with whether somebody really said it, blanks, case and quotation marks aside."""
     forms = [(quote, _plain(_BAR.sub("\n", quote))) for quote in quotes[:_MOST_QUOTES]]
     return [
-        {"quote": quote, "found": bool(form) and any(form in text for text in said.plain)}
+        {"quote": quote, "found": bool(form) and any(form in text for text in texts.plain)}
         for quote, form in forms
     ]
 
 
-def planted(field: str, answer: Score, reasoning: str, said: Said) -> bool:
+def planted(field: str, answer: Score, reasoning: str, texts: ShownTexts) -> bool:
     """Whether a judge's answer and its reasoning both stand in one text of the conversation.
 
     Without reasoning the answer alone is compared: nothing shows that it is the judge's own.
     """
     verdict = re.compile(_letters(field) + _BETWEEN + _letters(json_text(answer)))
     because = _letters(reasoning)
-    return any(because in text and verdict.search(text) for text in said.letters)
+    return any(because in text and verdict.search(text) for text in texts.letters)
 
 
 def texts_of(messages: Sequence[Message]) -> list[str]:

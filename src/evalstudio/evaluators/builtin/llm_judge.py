@@ -16,7 +16,7 @@ from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name, Text
 from ..definition import EvaluatorConfig, define_evaluator
 from ..model_replies import ModelReply, refusal_of
-from .evidence import PLANTED, Said, checked_quotes, hear, planted, texts_of
+from .evidence import PLANTED, ShownTexts, checked_quotes, comparable_texts, planted, texts_of
 from .prompts import LLM_JUDGE_SYSTEM, VERDICT_FIELDS, judge_request, llm_judge_prompt
 
 
@@ -58,8 +58,8 @@ async def llm_judge(ctx: EvaluatorContext[LlmJudge]) -> EvaluationResult:
     question = [judge_messages(ctx) for _ in range(config.votes)]
     calls = (model.answer(messages, shape, model=config.model) for messages in question)
     answers: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
-    said = await hear(texts_of(ctx.messages))
-    return _decide(ctx, Tally([_vote(answer, ctx, said) for answer in answers]), said)
+    texts = await comparable_texts(texts_of(ctx.messages))
+    return _decide(ctx, Tally([_vote(answer, ctx, texts) for answer in answers]), texts)
 
 
 def judge_messages(ctx: EvaluatorContext[LlmJudge]) -> list[Message]:
@@ -69,7 +69,7 @@ def judge_messages(ctx: EvaluatorContext[LlmJudge]) -> list[Message]:
     return judge_request(LLM_JUDGE_SYSTEM, prompt, ctx.facts.limits)
 
 
-def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally, said: Said) -> EvaluationResult:
+def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally, texts: ShownTexts) -> EvaluationResult:
     config = ctx.config
     at_once = config.failure_criteria_mode == "every_turn"
     success, failure = votes.majority("success_met"), votes.majority("failure_met")
@@ -83,7 +83,7 @@ def _decide(ctx: EvaluatorContext[LlmJudge], votes: Tally, said: Said) -> Evalua
         "successMet": success is True if config.success_criteria else holds,
         "failureMet": failure is True,
         "confidence": vote.confidence,
-        "evidence": checked_quotes(vote.evidence, said),
+        "evidence": checked_quotes(vote.evidence, texts),
     }
     return EvaluationResult(
         success=holds,
@@ -136,22 +136,22 @@ class Vote:
     error: str | None = None
 
 
-def _vote(answer: Any, ctx: EvaluatorContext[LlmJudge], said: Said) -> Vote:
+def _vote(answer: Any, ctx: EvaluatorContext[LlmJudge], texts: ShownTexts) -> Vote:
     """The vote in a model's answer, or in the error it ended in."""
     if isinstance(answer, BaseException):
         return Vote(error=refusal_of(answer), raw=getattr(answer, "raw", None))
     vote = Vote(**answer.value.model_dump(), usage=answer.usage, raw=answer.raw)
-    if _is_planted(vote, ctx, said):
+    if _is_planted(vote, ctx, texts):
         vote.error = PLANTED
     return vote
 
 
-def _is_planted(vote: Vote, ctx: EvaluatorContext[LlmJudge], said: Said) -> bool:
+def _is_planted(vote: Vote, ctx: EvaluatorContext[LlmJudge], texts: ShownTexts) -> bool:
     """Only what helps the agent is looked for: by planting a failure it must not turn one into an error."""
     helps = {"success_met": vote.success_met is True}
     helps["failure_met"] = ctx.config.failure_decides and vote.failure_met is False
     return any(
-        planted(question, getattr(vote, question), vote.reasoning, said)
+        planted(question, getattr(vote, question), vote.reasoning, texts)
         for question in QUESTIONS
         if helps[question]
     )

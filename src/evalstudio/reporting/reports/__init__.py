@@ -20,11 +20,11 @@ def writer_for(kind: Format, output: IO[str]) -> ReportWriter:
     """The writer of a format; the terminal is the command line's own."""
     match kind:
         case "json":
-            from .json import JsonWriter as Writer
+            from .data import JsonWriter as Writer
         case "jsonl":
-            from .jsonl import JsonLinesWriter as Writer
+            from .data import JsonLinesWriter as Writer
         case "csv":
-            from .csv import CsvWriter as Writer
+            from .data import CsvWriter as Writer
         case "md":
             from .markdown import MarkdownWriter as Writer
         case "junit":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ...base.text import cut, percent
+from ...base.text import cut, percent, percents
 from .model import BINS, ReportHead, latency_edge
 
 _WIDTH = 640
@@ -23,26 +23,25 @@ def _svg(height: int, title: str, body: str) -> str:
 def outcomes_chart(head: ReportHead) -> str:
     """One bar, divided by what the runs came to."""
     counts = head.counts
-    left = counts.queued + counts.running + counts.cancelled
     parts = (
         ("passed", counts.passed),
         ("failed", counts.failed),
         ("errored", counts.errored),
         ("unasserted", counts.unasserted),
-        ("left", left),
+        ("left", counts.left),
     )
     total, place, body = max(counts.total, 1), 0.0, ""
+    tips: list[str] = []
     for name, number in parts:
         width = number / total * _WIDTH
         if number:
-            tip = f"{number:,} {'not run' if name == 'left' else name}"
+            tips.append(f"{number:,} {'not run' if name == 'left' else name}")
             body += (
                 f'<rect class="{name}" x="{place:.2f}" y="0" width="{width:.2f}" height="24">'
-                f"<title>{tip}</title></rect>"
+                f"<title>{tips[-1]}</title></rect>"
             )
         place += width
-    said = ", ".join(f"{number:,} {name}" for name, number in parts if number)
-    return _svg(24, f"{counts.total:,} {head.noun}: {said}", body)
+    return _svg(24, f"{counts.total:,} {head.noun}: {', '.join(tips)}", body)
 
 
 def rates_chart(head: ReportHead) -> str:
@@ -61,7 +60,7 @@ def rates_chart(head: ReportHead) -> str:
             f'<line class="axis" x1="{_LABEL_WIDTH}" y1="{y}" x2="{_LABEL_WIDTH + span}" y2="{y}"/>'
             f'<line class="interval" x1="{left:.1f}" y1="{y}" x2="{right:.1f}" y2="{y}"/>'
             f'<circle class="point" cx="{_LABEL_WIDTH + estimate * span:.1f}" cy="{y}" r="5">'
-            f"<title>{escape(group)}: {percent(estimate)} ({percent(low)}–{percent(high)})</title></circle>"
+            f"<title>{escape(group)}: {percent(estimate)} ({percents(low, high)})</title></circle>"
             f'<text x="{_WIDTH - 50}" y="{y + 4}">{percent(estimate)}</text>'
         )
     chart = _svg(_ROW * min(len(known), _MOST_ROWS), "Pass rates with 95% intervals, the lowest first", body)

@@ -114,8 +114,8 @@ def _measure(name: str, sums: list[tuple[float, int]]) -> Measure:
 
 def notes_of(execution: Execution) -> list[str]:
     """Why the numbers do not cover all that was meant to run."""
-    partial = getattr(execution, "partial", None)
-    left = execution.counts.queued + execution.counts.running + execution.counts.cancelled
+    partial = execution.partial
+    left = execution.counts.left
     notes = [f"{counted(left, 'run')} {were(left)} cancelled or not run"] if left else []
     if partial:
         notes.append(f"Not the whole eval: {partial}; it is in no trend and no default baseline")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from ...base.text import excerpt
+from ...base.text import excerpt, printable
 from .model import ReportHead, ReportRun, Transcript
 from .words import counts_text, verdict
 
@@ -58,8 +58,7 @@ def _command(kind: str, title: str, message: str) -> str:
 
 def _data(text: str) -> str:
     """Text of others must not end the command, nor begin another one."""
-    clean = "".join(c if c.isprintable() or c in "\r\n" else "\ufffd" for c in text)
-    return clean.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text, kept="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

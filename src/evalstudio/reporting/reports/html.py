@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import IO
 
-from ...base.text import cut
-from ..requirements import number
+from ...base.text import cut, measure, printable
 from ..spending import cost_text, tokens_text
 from .charts import latency_chart, outcomes_chart, rates_chart
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
@@ -81,8 +80,7 @@ class HtmlWriter:
 
 def _text(text: str, most: int = _LONGEST_TEXT) -> str:
     """Text of others: cut, without control characters, escaped."""
-    clean = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in cut(text, most))
-    return escape(clean)
+    return escape(printable(cut(text, most)))
 
 
 def _word(word: str) -> str:
@@ -131,8 +129,8 @@ def _numbers(head: ReportHead) -> Iterator[str]:
         rows = (
             (
                 _text(one.name, 200),
-                "-" if one.mean.estimate is None else number(one.mean.estimate),
-                f"{number(one.mean.low)} to {number(one.mean.high)}",
+                measure(one.mean.estimate),
+                f"{measure(one.mean.low)} to {measure(one.mean.high)}",
                 f"{one.runs:,}",
             )
             for one in head.measures

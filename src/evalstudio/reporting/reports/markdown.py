@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import IO
 
-from ...base.text import cut, excerpt, percent
-from ..requirements import number
+from ...base.text import cut, excerpt, measure, percent, printable
+from ..requirements import worst_first
 from ..spending import spending_lines
 from .model import ReportHead, ReportRun, SubjectLine, Transcript
 from .words import counts_text, rate_text, verdict
@@ -48,7 +48,7 @@ def escaped(text: str, most: int = _LONGEST_REASON) -> str:
 
     Links and mentions are broken by an invisible character: a backslash does not stop them.
     """
-    line = "".join(c if c.isprintable() else "\ufffd" for c in excerpt(text, most))
+    line = printable(excerpt(text, most), kept="")
     return _LINKING.sub("\\1\u200b", _SPECIAL.sub(r"\\\1", escape(line, quote=False)))
 
 
@@ -90,7 +90,7 @@ def _requirements(head: ReportHead) -> Iterator[str]:
         return
     yield "\n| | Requirement | Evidence |"
     yield "|---|---|---|"
-    for one in sorted(head.requirements, key=lambda one: ("missed", "undecided", "met").index(one.standing)):
+    for one in worst_first(head.requirements):
         symbol = f"{_SYMBOLS[one.standing]}&nbsp;{one.standing}"
         yield f"| {symbol} | {escaped(one.sentence or one.requirement)} | {escaped(one.evidence, 500)} |"
 
@@ -114,8 +114,8 @@ def _numbers(head: ReportHead) -> Iterator[str]:
         yield "| Measure | Mean | 95% interval | n |"
         yield "|---|--:|--:|--:|"
         for one in head.measures[:50]:
-            mean = "-" if one.mean.estimate is None else number(one.mean.estimate)
-            ends = f"{number(one.mean.low)} to {number(one.mean.high)}"
+            mean = measure(one.mean.estimate)
+            ends = f"{measure(one.mean.low)} to {measure(one.mean.high)}"
             yield f"| {escaped(one.name)} | {mean} | {ends} | {one.runs:,} |"
         yield ""
     for line in spending_lines(head.usage, head.noun):

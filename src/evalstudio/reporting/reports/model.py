@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Literal, Protocol
+from typing import IO, Literal, Protocol, get_args
 
 from ...project.entities import Counts
 from ..intervals import Interval
@@ -16,7 +16,7 @@ from ..requirements import RequirementResult, Standing
 from ..spending import RoleSpending
 
 Format = Literal["terminal", "json", "jsonl", "csv", "md", "junit", "html", "github"]
-FORMATS: tuple[Format, ...] = ("terminal", "json", "jsonl", "csv", "md", "junit", "html", "github")
+FORMATS: tuple[Format, ...] = get_args(Format)
 # Logarithmic bins, four to a factor of ten, from 1 ms to a quarter of an hour.
 BINS = 25
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from ...base.text import excerpt
+from ...base.text import excerpt, printable
 from ..spending import spending_lines
 from .model import ReportHead, ReportRun, Transcript
 from .words import counts_text, rate_text, verdict
@@ -24,7 +24,7 @@ class TextWriter:
     def begin(self, head: ReportHead) -> None:
         for line in _lines(head):
             # What agents say must not steer a terminal.
-            self._output.write("".join(c if c.isprintable() else "\ufffd" for c in line) + "\n")
+            self._output.write(printable(line, kept="") + "\n")
 
     def add(self, run: ReportRun, transcript: Transcript | None) -> None:
         pass

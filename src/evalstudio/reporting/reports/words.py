@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ...base.text import counted, percent
+from collections.abc import Mapping
+
+from ...base.text import counted, percent, percents
 from ...project.entities import Counts
+from ..intervals import Interval
+from ..statistics import Rate
 from .model import ReportHead
 
 
@@ -21,19 +25,25 @@ def verdict(head: ReportHead) -> str:
     return f"not decided, {counted(open_ones, 'requirement')} {'is' if open_ones == 1 else 'are'} open"
 
 
-def counts_text(counts: Counts, noun: str) -> str:
-    parts = [f"{counts.passed:,} passed", f"{counts.failed:,} failed", f"{counts.errored:,} errored"]
+def counts_text(counts: Counts, noun: str, faults: Mapping[str, int] | None = None) -> str:
+    """How many came to what; errors with whose fault they were, where that is known."""
+    whose = ", ".join(f"{count:,} {fault}" for fault, count in sorted((faults or {}).items()))
+    errored = f"{counts.errored:,} errored" + (f" ({whose})" if whose else "")
+    parts = [f"{counts.passed:,} passed", f"{counts.failed:,} failed", errored]
     if counts.unasserted:
         parts.append(f"{counts.unasserted:,} unasserted")
-    if left := counts.cancelled + counts.running + counts.queued:
-        parts.append(f"{left:,} cancelled or not run")
+    if counts.left:
+        parts.append(f"{counts.left:,} cancelled or not run")
     return f"{counted(counts.total, noun.removesuffix('s'))}: {', '.join(parts)}"
 
 
 def rate_text(head: ReportHead) -> str:
-    rate = head.rate
-    if rate.estimate is None:
+    if head.rate.estimate is None:
         return f"unknown: no {head.noun} passed or failed"
     scored = head.counts.passed + head.counts.failed
-    ends = f"95% interval {percent(rate.low)}–{percent(rate.high)}"
-    return f"{percent(rate.estimate)} ({head.counts.passed:,} of {scored:,}, {ends})"
+    return share_text(head.rate.estimate, head.counts.passed, scored, head.rate)
+
+
+def share_text(share: float, passed: int, of: int, ends: Interval | Rate) -> str:
+    """A share with what it rests on."""
+    return f"{percent(share)} ({passed:,} of {of:,}, 95% interval {percents(ends.low, ends.high)})"

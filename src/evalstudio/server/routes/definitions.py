@@ -19,6 +19,7 @@ from ...conversation.definitions import Case
 from ...conversation.preparation import prepare
 from ...conversation.simulation import user_prompt
 from ...execution.connector_test import agent_session, check_agent
+from ...project.changes import RefusedDefinition
 from ...project.documents import MODELS, STORED, AnyStored, DefinitionKind, check_stored, document_of
 from ...project.validation import cases_in, cases_of
 from ...project.yaml_text import to_yaml
@@ -46,7 +47,6 @@ from ..shapes.system import (
     Invocation,
     InvocationResult,
     Prompt,
-    RefusedDefinition,
 )
 
 router = ApiRouter(route_class=JsonRoute)
@@ -57,7 +57,7 @@ DefinitionId = Annotated[Identity, Path(alias="id")]
 @router.get("/definitions/refused", tags=["definitions"], operation_id="listRefusedDefinitions")
 async def list_refused(studio: StudioDep) -> list[RefusedDefinition]:
     """Definitions that cannot be run as they are, such as those an earlier version still took."""
-    return [RefusedDefinition.model_validate(one.to_json()) for one in await studio.definitions.refused()]
+    return await studio.definitions.refused()
 
 
 @router.get("/connectors/types", tags=["connectors"], operation_id="listConnectorTypes")

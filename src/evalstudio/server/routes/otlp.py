@@ -12,7 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...execution.receiving import Receiver, Taken, TryLater
+from ...execution.receiving import Receipt, Receiver, TryLater
 from ...recordings.spans import BadPayload, PayloadTooLarge, Signal, UnsupportedEncoding
 from ..security import AccessControl, address_of
 from ..throttle import TooManyTokens
@@ -49,7 +49,7 @@ class OtlpIntake:
             return refusal
         packed = request.headers.get("content-encoding", "").strip().lower() in _PACKED
         try:
-            taken = await self._receiver.take(await request.body(), signal, is_json=is_json, packed=packed)
+            receipt = await self._receiver.take(await request.body(), signal, is_json=is_json, packed=packed)
         except PayloadTooLarge as error:
             return _status(413, str(error), is_json)
         except UnsupportedEncoding as error:
@@ -58,7 +58,7 @@ class OtlpIntake:
             return _status(400, str(error), is_json)
         except TryLater as error:
             return _status(503, str(error), is_json, {"Retry-After": str(error.seconds)})
-        return _accepted(taken, signal, is_json)
+        return _accepted(receipt, signal, is_json)
 
     def _refusal(self, request: Request, access: AccessControl, is_json: bool) -> Response | None:
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
@@ -83,17 +83,17 @@ def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _accepted(taken: Taken, signal: Signal, is_json: bool) -> Response:
+def _accepted(receipt: Receipt, signal: Signal, is_json: bool) -> Response:
     """What was taken, and in a partial success what was not."""
     if is_json:
         partial: dict[str, Any] = {}
-        if taken.refused:
-            partial[_REFUSED[signal]] = str(taken.refused)
-        if taken.message:
-            partial["errorMessage"] = taken.message
+        if receipt.refused:
+            partial[_REFUSED[signal]] = str(receipt.refused)
+        if receipt.message:
+            partial["errorMessage"] = receipt.message
         return Response(orjson.dumps({"partialSuccess": partial} if partial else {}), media_type=_JSON)
-    count = b"\x08" + _varint(taken.refused) if taken.refused else b""
-    inner = count + (_text_field(2, taken.message) if taken.message else b"")
+    count = b"\x08" + _varint(receipt.refused) if receipt.refused else b""
+    inner = count + (_text_field(2, receipt.message) if receipt.message else b"")
     body = b"\x0a" + _varint(len(inner)) + inner if inner else b""
     return Response(body, media_type=_PROTOBUF)
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
 
+from ...base.times import milliseconds_between
 from ...execution.evaluator_history import evaluator_history, evaluators_figures
-from ...project.entities import Execution
 from ...reporting.histories import EvaluatorHistory, ScenarioHistory, scenario_history
 from ...reporting.run_figures import Distributions, EvaluatorsFigures, distributions, findings_of
 from ...reporting.statistics import ExecutionSummary, FlakyHistory, count, flakiest, rates_of, summarize
@@ -63,16 +63,11 @@ async def executions(
         ExecutionFigures(
             **_figures(one),
             **{name: getattr(known[one.id], name) for name in _OF_EXECUTION},
-            duration_ms=_duration(known[one.id]),
+            duration_ms=milliseconds_between(known[one.id].started_at, known[one.id].completed_at),
         )
         for one in tallies
         if one.id in known
     ]
-
-
-def _duration(execution: Execution) -> float | None:
-    start, end = execution.started_at, execution.completed_at
-    return None if start is None or end is None else (end - start).total_seconds() * 1000
 
 
 @router.get("/executions/{id}", operation_id="getExecutionSummary", responses=refusals(404))

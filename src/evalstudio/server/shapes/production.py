@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
+from ...project.alarms import ConversationReview
 from ...project.entities import Moment
 from ...storage.production import Status
 from .base import PageOf, Shape
-
-
-class ConversationReview(Shape):
-    """What a monitor made of a conversation."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    monitor_id: str
-    monitor_name: str
-    outcome: str = Field(description="pass, fail, error, unasserted, or not-judged")
-    reason: str
-    revision: int = Field(description="Of which revision; an earlier one is judged again")
-    run_id: str | None = Field(description="The conversation as it was judged")
 
 
 class ConversationSummary(Shape):

@@ -10,7 +10,6 @@ from ...conversation.definitions import EvaluatorUse
 from ...evaluators.contract import Gate, Kind
 from ...evaluators.results import Outcome
 from ...messages import Message, MessageList, TokensUsage
-from ...project.documents import DefinitionKind
 from ...project.entities import Execution, Moment, RunSummary
 from ...reporting.run_figures import RunFindings
 from .base import PageOf, Shape
@@ -53,15 +52,6 @@ class Prompt(Shape):
     """What the simulated user is told about itself."""
 
     prompt: str
-
-
-class RefusedDefinition(Shape):
-    """A stored definition that cannot be run as it is."""
-
-    kind: DefinitionKind
-    id: str
-    name: str
-    problems: list[str] = Field(description="What is wrong with it and what to change")
 
 
 class EvaluatorType(Shape):

@@ -2,7 +2,7 @@
 import { Table, Text } from '@mantine/core';
 import type { Schemas } from '../../api/client';
 import { Block } from '../../parts/Block';
-import { type Better, Delta } from '../../parts/Delta';
+import { type Better, Delta, end } from '../../parts/Delta';
 import { chance, count, dollars, duration, measure, percent } from '../../parts/numbers';
 import { Tip } from '../../parts/Tip';
 import classes from './Compare.module.css';
@@ -101,17 +101,10 @@ function Row({ one }: { one: Measure }) {
         <Text size="sm" c="dimmed">
           {one.low === null && one.high === null
             ? 'not known'
-            : `${end(one.low, kind)} to ${end(one.high, kind)}`}
+            : `${end(one.low, kind.share, kind.format)} to ${end(one.high, kind.share, kind.format)}`}
         </Text>
       </Table.Td>
       <Table.Td ta="right">{chance(p)}</Table.Td>
     </Table.Tr>
   );
-}
-
-function end(value: number | null, kind: Kind): string {
-  if (value === null) return 'unbounded';
-  const sign = value < 0 ? '−' : '+';
-  const size = Math.abs(value);
-  return `${sign}${kind.share ? `${(size * 100).toFixed(0)} points` : kind.format(size)}`;
 }

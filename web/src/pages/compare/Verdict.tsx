@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/client';
 import { Delta } from '../../parts/Delta';
 import { origin } from '../../parts/labels';
 import { PageLink } from '../../parts/links';
-import { chance, percent, plural } from '../../parts/numbers';
+import { chance, percent, plural, points } from '../../parts/numbers';
 import { RateRange } from '../../parts/PassShare';
 import { RelativeTime } from '../../parts/RelativeTime';
 import { resultsName } from '../../parts/resultsName';
@@ -120,7 +120,7 @@ function Overall({ comparison }: { comparison: Comparison }) {
       <Text size="sm" c="dimmed">
         {low !== null && high !== null && (
           <>
-            <Tip term="interval">95 % interval</Tip> {points(low)} to {points(high)} points,{' '}
+            <Tip term="interval">95 % interval</Tip> {points(low)} to {points(high)},{' '}
           </>
         )}
         <Tip term="chance">chance alone</Tip>: {chance(p)}
@@ -132,10 +132,6 @@ function Overall({ comparison }: { comparison: Comparison }) {
       )}
     </Paper>
   );
-}
-
-function points(share: number): string {
-  return `${share > 0 ? '+' : share < 0 ? '−' : ''}${Math.abs(share * 100).toFixed(0)}`;
 }
 
 function Changes({ comparison }: { comparison: Comparison }) {

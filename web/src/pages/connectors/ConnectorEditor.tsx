@@ -12,6 +12,7 @@ import {
 import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
+import { NameField } from '../../editing/NameFields';
 import { at, under } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type Editor, type StoredFields, useEditor } from '../../editing/useEditor';
@@ -78,13 +79,11 @@ function AgentSection({ editor }: { editor: Editor<Draft> }) {
   const options = types.map(({ type, label }) => ({ value: type, label }));
   return (
     <Section title="Agent">
-      <TextInput
-        label="Name"
-        description="What evals and results call this agent"
-        required
-        value={draft.name}
-        error={at(problems, 'name')}
-        onChange={(event) => change({ name: event.currentTarget.value })}
+      <NameField
+        hint="What evals and results call this agent"
+        draft={draft}
+        change={change}
+        problems={problems}
       />
       <Select
         label="Type"

@@ -1,5 +1,5 @@
 // Making or changing an eval: its name, scenarios, connectors and how often each combination runs.
-import { MultiSelect, NumberInput, TextInput } from '@mantine/core';
+import { MultiSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -7,6 +7,7 @@ import { client, dataOf, type Problem, type Schemas } from '../../api/client';
 import { connectorsQuery, createEval, deleteEval, scenariosQuery, updateEval } from '../../api/definitions';
 import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
+import { NameField } from '../../editing/NameFields';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
@@ -50,13 +51,11 @@ export function EvalEditor({ evaluation }: { evaluation?: Stored }) {
       consequence="Its executions stay and can still be read. This cannot be undone."
     >
       <Section title="What is tested">
-        <TextInput
-          label="Name"
-          description="What executions and trends are listed under"
-          required
-          value={draft.name}
-          error={at(problems, 'name')}
-          onChange={(event) => change({ name: event.currentTarget.value })}
+        <NameField
+          hint="What executions and trends are listed under"
+          draft={draft}
+          change={change}
+          problems={problems}
         />
         <Choice
           label="Scenarios"

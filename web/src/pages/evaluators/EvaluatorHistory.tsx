@@ -1,5 +1,5 @@
 // How an evaluator did over the newest executions: its rate or value over time, where it is used, what it failed.
-import { Group, Table, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { evaluatorHistoryQuery } from '../../api/figures';
@@ -11,7 +11,7 @@ import { Loading } from '../../parts/Loading';
 import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
-import { RelativeTime } from '../../parts/RelativeTime';
+import { RecentFailures } from '../../parts/RecentFailures';
 
 type History = Schemas['EvaluatorHistory'];
 
@@ -81,43 +81,12 @@ function Uses({ history }: { history: History }) {
 }
 
 function Failures({ history }: { history: History }) {
-  return (
-    <Block title="Recent failures">
-      {history.failures.length === 0 ? (
-        <Text size="sm" c="dimmed">
-          None in the newest executions.
-        </Text>
-      ) : (
-        <Table aria-label="Recent failures" layout="fixed">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Run</Table.Th>
-              <Table.Th>Why</Table.Th>
-              <Table.Th w={110}>When</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {history.failures.map((failure) => (
-              <Table.Tr key={`${failure.runId} ${failure.name}`}>
-                <Table.Td>
-                  <PageLink to="/runs/$runId" params={{ runId: failure.runId }} size="sm">
-                    {failure.subject.label}
-                  </PageLink>
-                </Table.Td>
-                <Table.Td>
-                  <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
-                    {failure.error && 'Error: '}
-                    {failure.reason}
-                  </Text>
-                </Table.Td>
-                <Table.Td>
-                  <RelativeTime at={failure.createdAt} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      )}
-    </Block>
-  );
+  const failures = history.failures.map(({ runId, name, subject, error, reason, createdAt }) => ({
+    key: `${runId} ${name}`,
+    runId,
+    label: subject.label,
+    reason: error ? `Error: ${reason}` : reason,
+    at: createdAt,
+  }));
+  return <RecentFailures failures={failures} none="None in the newest executions." />;
 }

@@ -1,5 +1,5 @@
 // Editing a monitor: which conversations, what judges them, the band, and who is told.
-import { NumberInput, Select, Switch, Textarea, TextInput } from '@mantine/core';
+import { NumberInput, Select, Switch, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client';
@@ -13,6 +13,7 @@ import {
 } from '../../api/monitors';
 import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
+import { DescriptionField, NameField } from '../../editing/NameFields';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
@@ -90,20 +91,12 @@ export function MonitorEditor({ monitor }: { monitor?: Stored }) {
 function Basics({ draft, change, problems }: Part) {
   return (
     <Section title="Basics">
-      <TextInput
-        label="Name"
-        description="What lists and alarms call it"
-        required
-        value={draft.name}
-        error={at(problems, 'name')}
-        onChange={(event) => change({ name: event.currentTarget.value })}
-      />
-      <TextInput
-        label="Description"
-        description="What is watched, in a few words"
-        value={draft.description ?? ''}
-        error={at(problems, 'description')}
-        onChange={(event) => change({ description: event.currentTarget.value || null })}
+      <NameField hint="What lists and alarms call it" draft={draft} change={change} problems={problems} />
+      <DescriptionField
+        hint="What is watched, in a few words"
+        draft={draft}
+        change={change}
+        problems={problems}
       />
       <Switch
         label="Conversations are reviewed"

@@ -1,5 +1,5 @@
 // Editing a persona: who the simulated user is.
-import { MultiSelect, Textarea, TextInput } from '@mantine/core';
+import { MultiSelect, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { client, dataOf, type Schemas } from '../../api/client';
@@ -7,6 +7,7 @@ import { connectorsQuery, createPersona, deletePersona, updatePersona } from '..
 import { invalidate } from '../../api/queries';
 import { EditorFrame } from '../../editing/EditorFrame';
 import { HeadersEditor } from '../../editing/HeadersEditor';
+import { DescriptionField, NameField } from '../../editing/NameFields';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import { type StoredFields, useEditor } from '../../editing/useEditor';
@@ -44,20 +45,17 @@ export function PersonaEditor({ persona }: { persona?: Stored }) {
   return (
     <EditorFrame editor={editor} noun="persona" stored={persona} onDelete={deletePersona}>
       <Section title="Who this is">
-        <TextInput
-          label="Name"
-          description="What scenarios and results call this person"
-          required
-          value={draft.name}
-          error={at(problems, 'name')}
-          onChange={(event) => change({ name: event.currentTarget.value })}
+        <NameField
+          hint="What scenarios and results call this person"
+          draft={draft}
+          change={change}
+          problems={problems}
         />
-        <TextInput
-          label="Description"
-          description="Who this is, in a few words"
-          value={draft.description ?? ''}
-          error={at(problems, 'description')}
-          onChange={(event) => change({ description: event.currentTarget.value || null })}
+        <DescriptionField
+          hint="Who this is, in a few words"
+          draft={draft}
+          change={change}
+          problems={problems}
         />
         <LongText
           label="System prompt"

@@ -1,7 +1,8 @@
 // What a scenario is called, and what its simulated user does.
-import { TagsInput, Textarea, TextInput } from '@mantine/core';
+import { TagsInput, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { scenariosQuery } from '../../api/definitions';
+import { NameField } from '../../editing/NameFields';
 import { at } from '../../editing/problems';
 import { Section } from '../../editing/Section';
 import type { ScenarioEditing } from './draft';
@@ -12,13 +13,11 @@ export function BasicsSection({ editor }: { editor: ScenarioEditing }) {
   const tags = [...new Set(data?.flatMap((one) => one.tags) ?? [])].sort();
   return (
     <Section title="What is tested">
-      <TextInput
-        label="Name"
-        description="What lists and results call it; every scenario has another"
-        required
-        value={draft.name}
-        error={at(problems, 'name')}
-        onChange={(event) => change({ name: event.currentTarget.value })}
+      <NameField
+        hint="What lists and results call it; every scenario has another"
+        draft={draft}
+        change={change}
+        problems={problems}
       />
       <TagsInput
         label="Tags"

@@ -1,5 +1,5 @@
 // How a scenario did: by connector over time, how flaky it is, and the runs that failed last.
-import { Group, Stack, Table, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { scenarioHistoryQuery } from '../../api/figures';
@@ -10,10 +10,9 @@ import { historyPoints } from '../../parts/charts/points';
 import { EmptyState } from '../../parts/EmptyState';
 import { ErrorState } from '../../parts/ErrorState';
 import { Loading } from '../../parts/Loading';
-import { PageLink } from '../../parts/links';
 import { plural } from '../../parts/numbers';
 import { Rate } from '../../parts/Rate';
-import { RelativeTime } from '../../parts/RelativeTime';
+import { RecentFailures } from '../../parts/RecentFailures';
 import { Tip } from '../../parts/Tip';
 
 export function ScenarioResults({ scenarioId }: { scenarioId: string }) {
@@ -65,53 +64,21 @@ export function ScenarioResults({ scenarioId }: { scenarioId: string }) {
           </Stack>
         )}
       </Block>
-      <RecentFailures scenarioId={scenarioId} />
+      <Failures scenarioId={scenarioId} />
     </Stack>
   );
 }
 
-function RecentFailures({ scenarioId }: { scenarioId: string }) {
+function Failures({ scenarioId }: { scenarioId: string }) {
   const runs = useQuery(runsQuery({ scenarioId, outcome: 'fail', limit: 10 }));
-  const items = runs.data?.items ?? [];
-  return (
-    <Block title="Recent failures">
-      {runs.data && items.length === 0 && (
-        <Text size="sm" c="dimmed">
-          None.
-        </Text>
-      )}
-      {items.length > 0 && (
-        <Table aria-label="Recent failures" layout="fixed">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Run</Table.Th>
-              <Table.Th>Why</Table.Th>
-              <Table.Th w={110}>When</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {items.map((run) => (
-              <Table.Tr key={run.id}>
-                <Table.Td>
-                  <PageLink to="/runs/$runId" params={{ runId: run.id }} size="sm">
-                    {[run.caseName, run.personaName, run.connectorName, `repetition ${run.repetition}`]
-                      .filter(Boolean)
-                      .join(' · ')}
-                  </PageLink>
-                </Table.Td>
-                <Table.Td>
-                  <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
-                    {run.result?.reason}
-                  </Text>
-                </Table.Td>
-                <Table.Td>
-                  <RelativeTime at={run.createdAt} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      )}
-    </Block>
-  );
+  const failures = runs.data?.items.map((run) => ({
+    key: run.id,
+    runId: run.id,
+    label: [run.caseName, run.personaName, run.connectorName, `repetition ${run.repetition}`]
+      .filter(Boolean)
+      .join(' · '),
+    reason: run.result?.reason,
+    at: run.createdAt,
+  }));
+  return <RecentFailures failures={failures} none="None." />;
 }

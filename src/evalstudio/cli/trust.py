@@ -19,11 +19,11 @@ def trust(
     as_json: JsonOption = False,
 ) -> None:
     """Trust a project folder that belongs to somebody else or that everybody may change."""
-    from ..base import trust as trusting
+    from ..base import trust as trusted
 
     place = (folder or Path.cwd()).resolve()
     if not place.is_dir():
         raise fail(f"{place}: is not a folder")
-    trusting.distrust(place) if revoke else trusting.trust(place)
+    trusted.distrust(place) if revoke else trusted.trust(place)
     words = "is no longer trusted" if revoke else "is trusted: opening a project there runs its plugins"
     print_result(as_json, {"folder": str(place), "trusted": not revoke}, f"{place} {words}")
