@@ -304,3 +304,38 @@ absent(
     {"response": "a"},
     "no latency",
 )
+refused(
+    "budget_as_text",
+    "A budget is a number in quotes",
+    "latency-budget",
+    {"maxMs": "900"},
+    "config.maxMs: expected a number; leave out the quotes",
+)
+refused(
+    "truth_for_a_number",
+    "A budget is `true`",
+    "latency-budget",
+    {"maxMs": True},
+    "config.maxMs: expected a number",
+)
+refused(
+    "word_for_a_truth_value",
+    "A truth value is a word in quotes",
+    "regex",
+    {"pattern": "Hello", "mustMatch": "false"},
+    "config.mustMatch: expected true or false; leave out the quotes",
+)
+refused(
+    "number_for_a_truth_value",
+    "A truth value is a number",
+    "regex",
+    {"pattern": "Hello", "mustMatch": 0},
+    "config.mustMatch: expected true or false",
+)
+refused(
+    "nested_number_as_text",
+    "A number inside a list of rules is in quotes",
+    "rule-based",
+    rules({"type": "length", "min": "3"}),
+    "config.rules[0].min: expected a whole number; leave out the quotes",
+)

@@ -26,7 +26,6 @@ class RetentionSettings(StrictConfig):
     max_executions: int | None = Field(
         default=None,
         ge=1,
-        strict=True,
         description="Of finished executions, only so many are kept: the newest",
     )
     keep_labels: list[Annotated[str, Field(pattern=r"^[^=]")]] = Field(
