@@ -172,7 +172,7 @@ def _with_runs(unit: Transaction, change: AlarmChange) -> Alarm:
 
 
 def _with_silent_runs(unit: Transaction, alarm: Alarm) -> Alarm:
-    """The alarm with the newest runs of which nothing was asserted; being in no rate they have no position."""
+    """The alarm with the newest runs of which nothing was asserted; in no rate, they have no position."""
     silent = monitored.c.outcome.in_(("unasserted", NOT_JUDGED))
     query = select(monitored.c.run_id, monitored.c.at).where(
         monitored.c.monitor_id == alarm.monitor_id, silent
