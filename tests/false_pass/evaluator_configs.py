@@ -339,3 +339,51 @@ refused(
     rules({"type": "length", "min": "3"}),
     "config.rules[0].min: expected a whole number; leave out the quotes",
 )
+
+
+def schema(**keywords: Any) -> dict[str, Any]:
+    return {"schema": {"type": "object", **keywords}}
+
+
+refused(
+    "misspelt_required",
+    "A JSON Schema misspells `required`",
+    "json-schema",
+    schema(requird=["id"]),
+    "requird: is no keyword of JSON Schema, so it would check nothing; did you mean required?",
+)
+refused(
+    "misspelt_keyword_deep_inside",
+    "A JSON Schema misspells a keyword deep inside",
+    "json-schema",
+    schema(properties={"a": {"anyOf": [{"type": "string", "minLenght": 3}]}}),
+    "properties.a.anyOf[0].minLenght: is no keyword of JSON Schema",
+)
+refused(
+    "keyword_in_small_letters",
+    "A JSON Schema writes a keyword in small letters",
+    "json-schema",
+    schema(additionalproperties=False),
+    "did you mean additionalProperties?",
+)
+refused(
+    "keyword_of_another_library",
+    "A JSON Schema has a keyword of another library",
+    "json-schema",
+    schema(properties={"age": {"type": "integer", "max": 5}}),
+    "properties.age.max: is no keyword of JSON Schema, so it would check nothing; did you mean maximum?",
+)
+refused(
+    "properties_beside_properties",
+    "A JSON Schema has a property where keywords are",
+    "json-schema",
+    schema(age={"type": "integer"}),
+    "did you mean it as one of properties?",
+)
+refused(
+    "misspelt_schema_of_arguments",
+    "The schema of a tool's arguments misspells a keyword",
+    "tool-usage",
+    rules({"tool": "refund", "argumentsSchema": {"type": "object", "requierd": ["id"]}}),
+    "did you mean required?",
+)
