@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from .base.problems import InvalidInput, Problem, problems_of, suggestion
 from .base.schemas import Schema, compile_schema, problems, with_defaults
+from .base.strict_values import StrictValues, values_in_other_forms
 
 EMPTY_SCHEMA: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
 # In a field's schema: the placeholders that a template fills in itself, a list of names and patterns.
@@ -25,7 +26,7 @@ OWN_PLACEHOLDERS = "x-placeholders"
 TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\Z")
 
 
-class StrictConfig(BaseModel):
+class StrictConfig(StrictValues):
     """The base of our own configs: camelCase in JSON, unknown keys refused, never changed after loading."""
 
     # Most processes use few of them: each is built when it is first used.
@@ -82,9 +83,10 @@ def _validated(model: type[BaseModel], config: dict[str, Any]) -> tuple[BaseMode
             if key not in known
         ]
     try:
-        return model.model_validate(config), wrong
+        parsed = model.model_validate(config)
     except ValidationError as error:
         return None, wrong + problems_of(error, config, model)
+    return parsed, wrong + values_in_other_forms(parsed, config)
 
 
 def first_paragraph(function: Callable[..., Any]) -> str:

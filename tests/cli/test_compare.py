@@ -233,7 +233,9 @@ class TestResultsFiles:
         assert (result["counts"]["regressed"], result["counts"]["new"], result["counts"]["gone"]) == (6, 1, 1)
         assert {one["name"] for one in result["measures"]} >= {"ok", "rule-based"}
         assert compared(typed, before, before)["counts"]["unchanged"] == 9
-        larger = typed("compare", before, worse, "--min-effect", "0.9", code=0)
+        without = typed("compare", before, worse, "--min-effect", "0.9", code=3)
+        assert "not decided: 1 subject of the base did not run in the candidate: r0" in without.out
+        larger = typed("compare", before, worse, "--min-effect", "0.9", "--allow-gone", code=0)
         assert "no regression shown" in larger.out
 
     def test_scored_by_another_plan_are_not_compared(self, typed: Typed, tmp_path: Path) -> None:

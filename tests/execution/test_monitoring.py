@@ -131,12 +131,39 @@ async def test_what_a_filter_leaves_out_is_not_reviewed(workspace: Workspace) ->
     assert (await total(workspace, monitor))["pass"] == 1
 
 
-@pytest.mark.parametrize(("rate", "low", "high"), [(0, 0, 0), (1, 1000, 1000), (0.25, 190, 310)])
+@pytest.mark.parametrize(("rate", "low", "high"), [(0.001, 0, 10), (1, 1000, 1000), (0.25, 190, 310)])
 def test_sampling_is_by_the_id_alone(rate: float, low: int, high: int) -> None:
     monitor = Monitor.model_validate({"name": "m", **POLITE, "samplingRate": rate})
     chosen = [f"c{number}" for number in range(1000) if monitor.samples(f"c{number}")]
     assert low <= len(chosen) <= high
     assert all(monitor.samples(one) for one in chosen)
+
+
+@pytest.mark.parametrize(
+    ("field", "says"),
+    [("samplingRate", "0 would look at no conversation"), ("judgeCallsPerDay", "0 would let no judge look")],
+)
+def test_a_monitor_that_looks_at_nothing_is_refused(field: str, says: str) -> None:
+    with pytest.raises(ValueError, match=f"{says}.*; set enabled to false to switch the monitor off"):
+        Monitor.model_validate({"name": "m", **POLITE, field: 0})
+
+
+async def test_conversations_of_which_nothing_is_asserted_raise_an_alarm(
+    workspace: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    measured = {"evaluators": [{"type": "response-length"}], "alarm": {"unassertedInARow": 3}}
+    monitor = await made(workspace, **measured)
+    with caplog.at_level(logging.WARNING, logger="evalstudio"):
+        for number in range(5):
+            await on_conversation(workspace, said(f"c{number}"), {}, revision=1)
+    [alarm] = (await workspace.store.alarms(monitor.id)).items
+    assert (alarm.kind, alarm.scored, alarm.passed, alarm.ended_at) == ("unasserted", 3, 0, None)
+    assert "the last 3 conversations came to no verdict: nothing was asserted of them" in alarm.text
+    assert [record.getMessage() for record in caplog.records] == [f"ALARM {alarm.text}"]
+    runs = [await workspace.store.run(one) for one in alarm.run_ids]
+    assert [run.result and run.result.outcome for run in runs] == ["unasserted"] * 3
+    series = await read_series(workspace.store, monitor, days=1, bucket="day")
+    assert (series.standing, [one.id for one in series.alarms]) == ("unasserted", [alarm.id])
 
 
 def test_a_larger_sample_holds_the_smaller() -> None:

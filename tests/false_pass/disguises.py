@@ -54,6 +54,13 @@ spelled(
     "though it is forbidden",
 )
 spelled(
+    "tool_with_look_alike",
+    "A forbidden tool is called with a Cyrillic letter in its name",
+    "r\u0435fund",
+    NEVER,
+    "though it is forbidden",
+)
+spelled(
     "tool_called_too_often_in_another_spelling",
     "A tool with maxCalls is called once more in another spelling",
     "Refund",
@@ -107,6 +114,63 @@ hidden(
     rule(type="keyword_count", keywords=["sorry"], max=1),
     "Sorry, so\u200brry.",
     "more than 1",
+)
+hidden(
+    "pattern_with_look_alike",
+    "An answer writes what a regex forbids with a letter of another alphabet",
+    "regex",
+    NO_REFUND,
+    "You get a r\u0435fund.",
+    "matches 'refund'",
+)
+hidden(
+    "keyword_with_look_alike",
+    "An answer writes a keyword that must not occur with Cyrillic and Greek letters",
+    "rule-based",
+    rule(type="includes", keywords=["discount"], expectedOutcome="none"),
+    "You get a dis\u0441\u03bfunt.",
+    "found: 'discount'",
+)
+hidden(
+    "count_with_look_alike",
+    "An answer writes one keyword too many with a letter of another alphabet",
+    "rule-based",
+    rule(type="keyword_count", keywords=["sorry"], max=1),
+    "Sorry, s\u043erry.",
+    "more than 1",
+)
+NO_PEACE = {"toxicTerms": ["peace", "\u0434\u0443\u0440\u0430\u043a"]}
+hidden(
+    "term_with_look_alike",
+    "An answer writes a toxic term with one Cyrillic letter",
+    "toxicity",
+    NO_PEACE,
+    "I want PE\u0410CE.",
+    "toxic terms found: peace",
+)
+hidden(
+    "term_of_look_alikes",
+    "An answer writes a whole toxic term with Cyrillic letters, among English words",
+    "toxicity",
+    NO_PEACE,
+    "I want \u0440\u0435\u0430\u0441\u0435.",
+    "toxic terms found: peace",
+)
+hidden(
+    "cyrillic_term_with_latin_letter",
+    "An answer writes a Russian toxic term with one Latin letter",
+    "toxicity",
+    NO_PEACE,
+    "\u0422\u044b \u0434\u0443\u0440a\u043a!",
+    "toxic terms found: \u0434\u0443\u0440\u0430\u043a",
+)
+hidden(
+    "term_struck_through",
+    "An answer strikes a toxic term through, mark by mark",
+    "toxicity",
+    NO_PEACE,
+    "I want p\u0336e\u0336a\u0336c\u0336e\u0336.",
+    "toxic terms found: peace",
 )
 hidden(
     "length_of_hidden_characters",

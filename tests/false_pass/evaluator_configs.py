@@ -304,3 +304,86 @@ absent(
     {"response": "a"},
     "no latency",
 )
+refused(
+    "budget_as_text",
+    "A budget is a number in quotes",
+    "latency-budget",
+    {"maxMs": "900"},
+    "config.maxMs: expected a number; leave out the quotes",
+)
+refused(
+    "truth_for_a_number",
+    "A budget is `true`",
+    "latency-budget",
+    {"maxMs": True},
+    "config.maxMs: expected a number",
+)
+refused(
+    "word_for_a_truth_value",
+    "A truth value is a word in quotes",
+    "regex",
+    {"pattern": "Hello", "mustMatch": "false"},
+    "config.mustMatch: expected true or false; leave out the quotes",
+)
+refused(
+    "number_for_a_truth_value",
+    "A truth value is a number",
+    "regex",
+    {"pattern": "Hello", "mustMatch": 0},
+    "config.mustMatch: expected true or false",
+)
+refused(
+    "nested_number_as_text",
+    "A number inside a list of rules is in quotes",
+    "rule-based",
+    rules({"type": "length", "min": "3"}),
+    "config.rules[0].min: expected a whole number; leave out the quotes",
+)
+
+
+def schema(**keywords: Any) -> dict[str, Any]:
+    return {"schema": {"type": "object", **keywords}}
+
+
+refused(
+    "misspelt_required",
+    "A JSON Schema misspells `required`",
+    "json-schema",
+    schema(requird=["id"]),
+    "requird: is no keyword of JSON Schema, so it would check nothing; did you mean required?",
+)
+refused(
+    "misspelt_keyword_deep_inside",
+    "A JSON Schema misspells a keyword deep inside",
+    "json-schema",
+    schema(properties={"a": {"anyOf": [{"type": "string", "minLenght": 3}]}}),
+    "properties.a.anyOf[0].minLenght: is no keyword of JSON Schema",
+)
+refused(
+    "keyword_in_small_letters",
+    "A JSON Schema writes a keyword in small letters",
+    "json-schema",
+    schema(additionalproperties=False),
+    "did you mean additionalProperties?",
+)
+refused(
+    "keyword_of_another_library",
+    "A JSON Schema has a keyword of another library",
+    "json-schema",
+    schema(properties={"age": {"type": "integer", "max": 5}}),
+    "properties.age.max: is no keyword of JSON Schema, so it would check nothing; did you mean maximum?",
+)
+refused(
+    "properties_beside_properties",
+    "A JSON Schema has a property where keywords are",
+    "json-schema",
+    schema(age={"type": "integer"}),
+    "did you mean it as one of properties?",
+)
+refused(
+    "misspelt_schema_of_arguments",
+    "The schema of a tool's arguments misspells a keyword",
+    "tool-usage",
+    rules({"tool": "refund", "argumentsSchema": {"type": "object", "requierd": ["id"]}}),
+    "did you mean required?",
+)

@@ -58,6 +58,16 @@ def test_an_evaluator_in_the_test(evalstudio):
     result = evalstudio.run(Scenario(name="own", script=["hi"], evaluators=[in_the_test]), echo)
     assert result.passed and result.runs[0].evaluator_results[0].name == "in-the-test"
 
+def test_that_never_looks(evalstudio):
+    evalstudio.run(SCENARIO, echo, case=CASES[0])
+    evalstudio.run(SCENARIO, echo, case=CASES[1])
+
+def test_that_never_looks_at_an_error(evalstudio):
+    evalstudio.run(SCENARIO, broken, case=CASES[0])
+
+def test_that_never_looks_at_a_pass(evalstudio):
+    evalstudio.run(SCENARIO, echo, case=CASES[0])
+
 def test_wrong_input(evalstudio):
     with pytest.raises(ValueError, match="no case is called"):
         evalstudio.run(SCENARIO, echo, case="nobody")
@@ -83,8 +93,12 @@ def test_a_scenario_runs_against_a_function_and_a_failure_explains_itself(
         "test_an_error": "failed",
         "test_nothing_asserted": "failed",
         "test_an_evaluator_in_the_test": "passed",
+        "test_that_never_looks": "failed",
+        "test_that_never_looks_at_an_error": "failed",
+        "test_that_never_looks_at_a_pass": "passed",
         "test_wrong_input": "passed",
     }
+    assert "the test never looked at what it ran; write: assert evalstudio.run(...).passed" in done.out
     short = 'refund · waits · repetition 1: turn 2, evaluator "must say" failed: no match for /money/'
     assert f"where False = <4 runs, 2 passed: {short}>.passed" in done.out
     assert 'assert <1 run, 0 passed: refund · waits: turn 2, evaluator "must say" failed' in done.out

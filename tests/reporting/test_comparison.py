@@ -73,6 +73,35 @@ def test_every_subject_has_a_category(base: str, candidate: str, expected: str) 
     assert category(base, candidate) == expected
 
 
+def test_what_the_candidate_no_longer_runs_is_no_improvement() -> None:
+    """A scenario that fails is not mended by deleting it."""
+    subjects = (("fails", "f", ""), ("stopped", "p", "--"), ("same", "p", "p"))
+    result = compared(*subjects)
+    assert result.decision == "undecided"
+    said = "2 subjects of the base did not run in the candidate: fails · agent, stopped · agent; allow it"
+    assert result.reasons[0].startswith(said)
+    assert [one.category for one in result.subjects] == ["gone", "gone"]
+    assert compared(*subjects, allow_gone=True).decision == "none"
+
+
+@pytest.mark.parametrize(
+    ("change", "decision"),
+    [
+        ({"partial": "only"}, "none"),
+        ({"partial": "last-failed"}, "none"),
+        ({"eval_id": "another"}, "none"),
+        ({"partial": "budget"}, "undecided"),
+        ({"partial": "only, budget"}, "undecided"),
+    ],
+)
+def test_subjects_that_somebody_left_out_may_be_missing(change: dict[str, str], decision: str) -> None:
+    table = ComparisonTable()
+    add(table, "base", "left out", "f")
+    for side in ("base", "candidate"):
+        add(table, side, "same", "p")
+    assert compare(table, BASE, CANDIDATE.model_copy(update=change)).decision == decision
+
+
 def test_a_known_flakiness_explains_a_drop_and_a_rise() -> None:
     assert category("p", "f", history=(6, 10)) == "flaky"
     assert category("f", "p", history=(6, 10)) == "flaky"

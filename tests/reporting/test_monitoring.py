@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstudio.project.alarms import NOT_JUDGED
-from evalstudio.project.monitors import Band
-from evalstudio.reporting.monitoring import MONTH_MS, MonitorTest, control_limits
+from evalstudio.project.monitors import AlarmSettings, Band
+from evalstudio.reporting.monitoring import DAY_MS, MONTH_MS, MonitorTest, control_limits
 
 # What docs/monitors.md promises: conversations a month, and within how many of them a drop from 95 % to 85 %
 # is noticed in 19 of 20 cases.
@@ -174,3 +174,42 @@ def test_control_limits_agree_with_the_binomial_distribution() -> None:
     # 100 conversations at 95 %: 87 or fewer pass in 0.15 % of all cases, 86 or fewer in 0.04 %.
     assert control_limits(0.95, 100) == (0.87, 1.0)
     assert control_limits(0.5, 0) == (0.0, 1.0)
+
+
+def changes(outcomes: list[tuple[str, int]], **alarm: float) -> list[tuple[int, str]]:
+    """What is told of verdicts that are missing, with the number of the conversation it is told at."""
+    settings = AlarmSettings.model_validate({"unassertedInARow": 3, "quietHours": 0, **alarm})
+    test, told = MonitorTest("x"), list[tuple[int, str]]()
+    for number, (outcome_of_one, moment) in enumerate(outcomes, 1):
+        test = MonitorTest.read(test.to_json(), "x")
+        every = test.add_outcome(Band(), settings, outcome_of_one, moment)
+        told += [(number, one.change) for one in every if one.kind == "unasserted"]
+    return told
+
+
+def at_once(*outcomes: str) -> list[tuple[str, int]]:
+    return [(one, 0) for one in outcomes]
+
+
+def test_conversations_in_a_row_without_a_verdict_are_told_once_and_when_that_is_over() -> None:
+    silent = ["unasserted"] * 5
+    assert changes(at_once(*silent, "fail", *silent)) == [(3, "left"), (6, "back"), (9, "left")]
+    assert changes(at_once(*silent, "pass", *silent), quietHours=1) == [(3, "left"), (6, "back")]
+    assert changes(at_once("unasserted", "unasserted", "pass", "unasserted", "unasserted")) == []
+
+
+def test_errors_are_no_verdict_and_do_not_hide_that_there_is_none() -> None:
+    assert changes(at_once("unasserted", "error", "unasserted", "error", "unasserted")) == [(5, "left")]
+    assert changes(at_once(*["error"] * 9)) == []
+
+
+def test_a_days_calls_that_are_used_up_are_told_where_a_whole_day_brought_no_verdict() -> None:
+    assert changes(at_once(*[NOT_JUDGED] * 9)) == []
+    days = [(NOT_JUDGED, number * DAY_MS // 2) for number in range(6)]
+    assert changes(days) == [(4, "left")]
+
+
+def test_tests_that_an_earlier_version_kept_go_on() -> None:
+    kept = MonitorTest("x", position=7).to_json()
+    del kept["silence"]
+    assert MonitorTest.read(kept, "x").position == 7

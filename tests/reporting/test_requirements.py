@@ -173,6 +173,39 @@ def test_one_worse_subject_of_ten_is_open_unless_another_got_better(
     assert result.regressed == ["s9"]
 
 
+@pytest.mark.parametrize(
+    ("text", "lost", "standing"),
+    [
+        ("noRegression=main", {}, "undecided"),
+        ("noRegression=main", {"b": "e"}, "undecided"),
+        ("noRegression=main", {"b": "u"}, "undecided"),
+        ("noRegression=main,allowGone=true", {}, "met"),
+        ("noRegression=main,scenario=a", {}, "met"),
+        ("noRegression=main", {"b": "p"}, "met"),
+    ],
+)
+def test_what_the_baseline_had_and_is_not_here_leaves_it_open(
+    text: str, lost: dict[str, str], standing: str
+) -> None:
+    baseline = Baseline.of("main", runs(a="p", b="f"))
+    known, sentence = judged(text, runs(a="p", **lost), baselines={"main": baseline})
+    assert known == standing, sentence
+    assert ("1 subject of it without a result here: b" in sentence) == (standing == "undecided")
+
+
+def test_where_somebody_chose_what_to_run_the_rest_of_the_baseline_is_not_missed() -> None:
+    baseline = Baseline.of("main", runs(a="p", b="f"))
+    baseline.all_must_run = False
+    assert judged("noRegression=main", runs(a="p"), baselines={"main": baseline})[0] == "met"
+    assert judged("noRegression=main", runs(a="p", b="e"), baselines={"main": baseline})[0] == "undecided"
+
+
+def test_that_subjects_may_be_missing_is_written_as_it_is_read() -> None:
+    requirement = read_requirement("noRegression=main,allowGone=true")
+    assert requirement.text == "noRegression=main,allowGone=true"
+    assert requirement.sentence == 'no regression against "main", subjects of it may be missing'
+
+
 def test_a_missing_baseline_leaves_it_open() -> None:
     assert judged("noRegression=main", runs(a="p"))[0] == "undecided"
     found, sentence = judged("noRegression=main", runs(a="p"), baselines={"main": Baseline.of("main", [])})

@@ -22,6 +22,7 @@ from evalstudio.scoring import shards as cutting
 from evalstudio.scoring.dataset_files import DatasetFile
 from evalstudio.scoring.datasets import BadRecord, Chunk, DatasetError, read_chunks
 from evalstudio.scoring.job import set_up
+from evalstudio.scoring.results_file import UNFINISHED, read_note
 from evalstudio.scoring.shard_results import ShardedResults, folder_of
 from evalstudio.scoring.shard_scoring import ShardOutcome, score_shard
 from evalstudio.scoring.sharded import score_in_shards
@@ -212,11 +213,13 @@ def test_a_killed_driver_is_resumed_with_every_record_once(folder: Folder, reads
     for round_number, stop_after in enumerate((0, 3, 4, 1)):
         with pytest.raises(Killed):
             sharded(folder, seed=round_number, stop_after=stop_after, resume=bool(round_number), reads=reads)
+        assert (read_note(folder.output) or {})["partial"] == UNFINISHED
     leave_torn_files(folder)
     summary, workers = sharded(folder, seed=9, resume=True)
     assert [one["line"] for one in folder.results()] == list(range(1, 121))
     assert told(summary) == expected
     assert summary.resumed > 0
+    assert "partial" not in (read_note(folder.output) or {})
     assert not list(folder_of(folder.output).glob("*.jsonl"))
     again, workers = sharded(folder, resume=True)
     assert (told(again), workers.scored, again.resumed) == (expected, [], 120)

@@ -111,6 +111,8 @@ class _Builder:
                 raise InvalidInput.at(self._where(event), f'the key "{key}" is given twice')
             value = self.value(next(self.events), (*path, key))
             if key == "<<" and not event.style:
+                if merged:
+                    raise InvalidInput.at(self._where(event), "<< is given twice; give it a list")
                 merged = self._merged(event, value)
             else:
                 fields[key] = value
@@ -152,6 +154,8 @@ def _read(tag: str, text: str) -> Any:
     match tag.removeprefix(_TAG):
         case "str" | "!":
             return text
+        case "null" | "bool" as kind if not PLAIN[kind].match(text):
+            raise ValueError(f"{text!r} is no {kind}; leave out the tag")
         case "null":
             return None
         case "bool":

@@ -6,6 +6,7 @@ One exception carries problems from the first check to the command line, the API
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from .text import cut
 FieldPath = tuple[str | int, ...]
 MOST_PROBLEMS = 50
 _LONGEST_VALUE = 40
+_BARE = re.compile(r"true|false|-?\d+(?:\.\d+)?")
 _EXPECTED = {
     "string_type": "text",
     "list_type": "a list",
@@ -218,9 +220,16 @@ def _problem(
     if expected := placed.expected or _EXPECTED.get(kind):
         quote = _quoted(placed, is_secret) if is_secret else ""
         is_number = kind == "string_type" and isinstance(placed.value, int | float)
-        hint = "put it in quotes" if quote and is_number else ""
+        hint = "put it in quotes" if quote and is_number else quotes_hint(expected, placed.value)
         return Problem(f"expected {expected}{quote}", placed.path, hint)
     return Problem(_words(kind, placed.error), placed.path)
+
+
+def quotes_hint(expected: str, value: object) -> str:
+    """A hint where a number or a truth value is written as text."""
+    if not isinstance(value, str) or not expected.startswith(("a number", "a whole number", "true or false")):
+        return ""
+    return "leave out the quotes" if _BARE.fullmatch(value) else ""
 
 
 def _words(kind: str, error: Any) -> str:

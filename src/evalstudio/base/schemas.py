@@ -13,6 +13,7 @@ import jsonschema_rs
 
 from .paths import fields_of
 from .problems import Problem
+from .schema_keywords import misspelt_keyword
 
 Schema = dict[str, Any]
 
@@ -29,8 +30,10 @@ _Referencing = cast(type[Exception], jsonschema_rs.ReferencingError)
 
 
 def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
-    """A validator for the schema. Remote references are refused here, before any use."""
+    """A validator for the schema. Remote references and misspelt keywords are refused here."""
     document: Any = schema if isinstance(schema, bool) else dict(schema)
+    if mistake := misspelt_keyword(document):
+        raise InvalidSchema(f"not a usable JSON Schema: {mistake}")
     try:
         return jsonschema_rs.validator_for(
             document,

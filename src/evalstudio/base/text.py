@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 
@@ -73,3 +74,8 @@ def counted(number: int, noun: str) -> str:
 
 def were(number: int) -> str:
     return "was" if number == 1 else "were"
+
+
+def first_few(names: Sequence[str], most: int = 5) -> str:
+    """The first of some names, and that there are more."""
+    return ", ".join(names[:most]) + (" and more" if len(names) > most else "")

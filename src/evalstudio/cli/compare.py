@@ -48,6 +48,9 @@ def compare(
         float,
         typer.Option(min=0, max=1, help="The smallest drop of the pass rate that counts: 0.05 is 5 points."),
     ] = 0.0,
+    allow_gone: Annotated[
+        bool, typer.Option("--allow-gone", help="Subjects of the base need not run in the candidate.")
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     server: ServerOption = None,
@@ -56,7 +59,8 @@ def compare(
     if Path(base).is_file() and Path(candidate).is_file():
         from ..execution.comparing_results import compare_results
 
-        result = compare_results(Path(base), Path(candidate), alpha=alpha, min_effect=min_effect)
+        paths = Path(base), Path(candidate)
+        result = compare_results(*paths, alpha=alpha, min_effect=min_effect, allow_gone=allow_gone)
     else:
         # Two connectors of one execution: the execution is named once.
         second = base if connectors is not None and candidate == "last" else candidate
@@ -64,7 +68,7 @@ def compare(
         async def work() -> ComparisonResult:
             from ..execution.comparing import ComparisonRequest
 
-            asked = ComparisonRequest(base, second, connectors=connectors, alpha=alpha, min_effect=min_effect)
+            asked = ComparisonRequest(base, second, None, connectors, alpha, min_effect, allow_gone)
             async with project_at(config, server) as project:
                 return await _compared(project, asked, eval_name)
 

@@ -69,6 +69,7 @@ _STANDINGS = {
     "disabled": "switched off",
     "in-band": "in its band",
     "left-band": "LEFT ITS BAND",
+    "unasserted": "NOTHING IS ASSERTED of its conversations",
     "too-low": "the expected rate is so low that no drop can be told",
 }
 

@@ -251,6 +251,7 @@ class RemoteProject:
             candidateConnector=candidate,
             alpha=request.alpha,
             minEffect=request.min_effect,
+            allowGone="true" if request.allow_gone else None,
         )
 
     async def baselines(self, eval_id: str | None) -> list[Baseline]:

@@ -187,7 +187,8 @@ class AsyncClient:
     ) -> ComparisonResult:
         """Whether the candidate is better or worse: ids, ``last``, names of baselines, or results files.
 
-        More: ``evalId``, ``alpha``, ``minEffect``, and ``baseConnector`` with ``candidateConnector``.
+        More: ``evalId``, ``alpha``, ``minEffect``, ``allowGone``, and ``baseConnector`` with
+        ``candidateConnector``.
         """
         rest = {name: None if value is None else str(value) for name, value in more.items()}
         query = {"base": base, "candidate": candidate, **rest}

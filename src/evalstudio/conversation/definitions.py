@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     InstanceOf,
@@ -16,6 +15,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
+from ..base.strict_values import StrictValues
 from ..evaluators.contract import Gate, Reduce
 from ..evaluators.criteria import EvaluationCriteria, Name, Text, check_unique
 from ..evaluators.definition import Entry, EvaluatorDefinition
@@ -24,7 +24,7 @@ from ..messages import Message, MessageList
 FailureMode = Literal["on_max_messages", "every_turn"]
 
 
-class Definition(BaseModel):
+class Definition(StrictValues):
     """The base of what people define: camelCase in JSON, unknown keys refused."""
 
     model_config = ConfigDict(

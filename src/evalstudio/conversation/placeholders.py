@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
@@ -30,6 +32,42 @@ def fill(text: str, values: Values) -> str:
 def fill_data(data: Any, values: Values) -> Any:
     """Data with every text in it filled; a text that is one placeholder becomes the value itself."""
     return _Filler(values).all_of(lambda filler: filler.data(data, ()))
+
+
+def with_numbers_read(
+    unfilled: Mapping[str, Any], filled: Mapping[str, Any], places: Iterable[Steps]
+) -> dict[str, Any] | None:
+    """Data with the texts at these places as the numbers and truth values they are; none if there is no such.
+
+    Only where a placeholder was the whole value: what is written there is the author's.
+    """
+    read = deepcopy(dict(filled))
+    numbers = {
+        place: number for place in places if (number := _number_at(unfilled, filled, place)) is not None
+    }
+    for place, number in numbers.items():
+        holder: Any = _at(read, place[:-1])
+        holder[place[-1]] = number
+    return read if numbers else None
+
+
+def _number_at(unfilled: Any, filled: Any, place: Steps) -> bool | int | float | None:
+    written, text = _at(unfilled, place), _at(filled, place)
+    if not (isinstance(written, str) and isinstance(text, str) and placeholders.only_placeholder(written)):
+        return None
+    with suppress(orjson.JSONDecodeError):
+        value: object = orjson.loads(text)
+        return value if isinstance(value, bool | int | float) else None
+    return None
+
+
+def _at(data: Any, place: Steps) -> Any:
+    for step in place:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
 
 
 def fill_template(text: str, values: Values, own: Names) -> str:

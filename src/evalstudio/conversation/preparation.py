@@ -20,7 +20,16 @@ from ..evaluators.limits import DEFAULT_LIMITS, EvaluatorLimits
 from ..messages import Message
 from ..plugins import PluginRegistry
 from .definitions import Case, EvaluatorUse, Persona, Scenario
-from .placeholders import Values, check_names, fill, fill_data, fill_message, fill_template, has_placeholders
+from .placeholders import (
+    Values,
+    check_names,
+    fill,
+    fill_data,
+    fill_message,
+    fill_template,
+    has_placeholders,
+    with_numbers_read,
+)
 
 T = TypeVar("T", str, str | None)
 
@@ -84,8 +93,21 @@ class _Filling:
         definition = entry.definition
         own = definition.use(entry.written).gate
         gate = None if entry.gate == own else entry.gate
-        config = self.config(definition, entry.written)
-        return definition.use(config, gate=gate, name=entry.name, reduce=entry.reduce)
+        return self.use(definition, entry.written, gate=gate, name=entry.name, reduce=entry.reduce)
+
+    def use(self, definition: EvaluatorDefinition, config: Mapping[str, Any], **options: Any) -> Entry:
+        """An evaluator with its config filled. Cells of a CSV file are text: one that stands for a whole
+        setting is read as the number or truth value the setting takes."""
+        filled = self.config(definition, config)
+        try:
+            return definition.use(filled, **options)
+        except InvalidInput as error:
+            places = [problem.path[1:] for problem in error.problems if problem.path[:1] == ("config",)]
+            if (read := with_numbers_read(config, filled, places)) is None:
+                raise
+            with suppress(InvalidInput):
+                return definition.use(read, **options)
+            raise
 
     def config(self, definition: EvaluatorDefinition, config: Mapping[str, Any]) -> dict[str, Any]:
         """A config with its placeholders filled, but for those a setting fills itself later."""
@@ -163,8 +185,7 @@ def _defined(use: EvaluatorUse, registry: PluginRegistry) -> EvaluatorDefinition
 
 def _resolve(use: EvaluatorUse, registry: PluginRegistry, filling: _Filling) -> Entry:
     definition = _defined(use, registry)
-    config = filling.config(definition, use.config)
-    return definition.use(config, gate=use.gate, name=use.name, reduce=use.reduce)
+    return filling.use(definition, use.config, gate=use.gate, name=use.name, reduce=use.reduce)
 
 
 def _checked(entry: Entry, criteria: Sequence[EvaluationCriteria]) -> Entry:

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic.alias_generators import to_camel
 
 from ..base.problems import FieldPath, Problem, ProblemList, suggestion
+from ..base.strict_values import StrictValues
 
 Score = bool | int | float | str
 
@@ -49,7 +50,7 @@ Name = Annotated[str, AfterValidator(named)]
 Text = Annotated[str, AfterValidator(not_blank)]
 
 
-class EvaluationCriteria(BaseModel):
+class EvaluationCriteria(StrictValues):
     """A quality to judge: what it means, on which scale, and how much it counts."""
 
     model_config = ConfigDict(

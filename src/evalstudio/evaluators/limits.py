@@ -17,19 +17,15 @@ class EvaluatorLimits(StrictConfig):
         default=512,
         ge=64,
         le=65_536,
-        strict=True,
         description="Memory that one evaluation may need, in megabytes",
     )
     evaluator_characters: int = Field(
-        default=10_000_000, ge=1_000, strict=True, description="Characters of a turn that evaluators look at"
+        default=10_000_000, ge=1_000, description="Characters of a turn that evaluators look at"
     )
-    json_bytes: int = Field(
-        default=5_000_000, ge=1_000, strict=True, description="Bytes of a text that is read as JSON"
-    )
+    json_bytes: int = Field(default=5_000_000, ge=1_000, description="Bytes of a text that is read as JSON")
     similarity_characters: int = Field(
         default=50_000,
         ge=1_000,
-        strict=True,
         description="Characters of each text that jaro-winkler and levenshtein compare",
     )
     pattern_seconds: float = Field(
@@ -38,7 +34,6 @@ class EvaluatorLimits(StrictConfig):
     judge_characters: int = Field(
         default=1_000_000,
         ge=1_000,
-        strict=True,
         description="Characters that a model is sent in one prompt of a judge, or to embed",
     )
 

@@ -49,6 +49,7 @@ class ComparisonRequest:
     connectors: tuple[str, str] | None = None
     alpha: float = ALPHA
     min_effect: float = 0.0
+    allow_gone: bool = False
 
 
 async def compare_named(store: SqlStore, request: ComparisonRequest) -> ComparisonResult:
@@ -63,6 +64,7 @@ async def compare_named(store: SqlStore, request: ComparisonRequest) -> Comparis
         connectors=request.connectors,
         alpha=request.alpha,
         min_effect=request.min_effect,
+        allow_gone=request.allow_gone,
     )
 
 
@@ -86,6 +88,7 @@ async def compare_executions(
     connectors: tuple[str, str] | None = None,
     alpha: float = ALPHA,
     min_effect: float = 0.0,
+    allow_gone: bool = False,
 ) -> ComparisonResult:
     """Compare two executions, or two connectors (by name or id) of one or two executions."""
     base_connectors = await store.connectors_of(base.id)
@@ -123,6 +126,7 @@ async def compare_executions(
         notes=notes,
         alpha=alpha,
         min_effect=min_effect,
+        allow_gone=allow_gone,
     )
 
 

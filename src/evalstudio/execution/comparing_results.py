@@ -22,7 +22,12 @@ from .scored_files import results_path, unreadable
 
 
 def compare_results(
-    base: Path, candidate: Path, *, alpha: float = ALPHA, min_effect: float = 0.0
+    base: Path,
+    candidate: Path,
+    *,
+    alpha: float = ALPHA,
+    min_effect: float = 0.0,
+    allow_gone: bool = False,
 ) -> ComparisonResult:
     """Compare the records that two results files have in common, by their ids."""
     table, notes = ComparisonTable(), list[str]()
@@ -41,7 +46,15 @@ def compare_results(
             notes.append(
                 f"{records} of the {side} with the id of an earlier one: {', '.join(repeated.examples)}"
             )
-    return compare(table, _side(base), _side(candidate), notes=notes, alpha=alpha, min_effect=min_effect)
+    return compare(
+        table,
+        _side(base),
+        _side(candidate),
+        notes=notes,
+        alpha=alpha,
+        min_effect=min_effect,
+        allow_gone=allow_gone,
+    )
 
 
 def name_results_files(folder: Path, *names: str) -> bool:
@@ -58,13 +71,19 @@ def _is_file(folder: Path, name: str) -> bool:
 
 
 def compare_files(
-    folder: Path, base: str, candidate: str, *, alpha: float = ALPHA, min_effect: float = 0.0
+    folder: Path,
+    base: str,
+    candidate: str,
+    *,
+    alpha: float = ALPHA,
+    min_effect: float = 0.0,
+    allow_gone: bool = False,
 ) -> ComparisonResult:
     """Compare two results files of a project, each named by its path in it."""
     paths = results_path(folder, base), results_path(folder, candidate)
     # Paths are reported relative to the project folder.
     try:
-        result = compare_results(*paths, alpha=alpha, min_effect=min_effect)
+        result = compare_results(*paths, alpha=alpha, min_effect=min_effect, allow_gone=allow_gone)
     except InvalidInput as error:
         raise InvalidInput(str(error).replace(f"{folder.resolve()}/", "")) from None
     sides = {

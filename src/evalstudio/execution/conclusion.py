@@ -11,6 +11,7 @@ from ..base.problems import InvalidInput
 from ..base.times import now
 from ..evaluators.results import RunOutput
 from ..project.entities import Execution, RunSummary, Subject, reasons_of
+from ..reporting.comparison import is_chosen_part
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
@@ -130,7 +131,9 @@ async def find_baseline(records: Records, execution: Execution, name: str) -> Ba
     base = comparison.base
     shown = f"{name} ({base.id})" if name != base.id else name
     shown += f" without {len(changed)} changed questions" if changed else ""
-    baseline = Baseline(shown, execution.agent_errors_fail)
+    # Where somebody chose what to run, and where another eval's execution is named, not all of it is.
+    all_must_run = base.eval_id == execution.eval_id and not is_chosen_part(execution.partial)
+    baseline = Baseline(shown, execution.agent_errors_fail, all_must_run)
     async for run in all_runs(records, Filters(execution_id=base.id)):
         if Subject.key_of(run) not in changed:
             baseline.add(run)

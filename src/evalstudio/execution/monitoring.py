@@ -242,8 +242,7 @@ def _advanced(
     test = MonitorTest.read(kept, basis)
     restarted = kept is not None and kept.get("basis") != basis
     before = test.position
-    quiet_ms = int(monitor.alarm.quiet_hours * 3_600_000)
-    changes = test.add(monitor.band, outcome, now_ms, quiet_ms)
+    changes = test.add_outcome(monitor.band, monitor.alarm, outcome, now_ms)
     alarms = [
         AlarmChange(_alarm(monitor, one), one.change, one.start, monitor.alarm.webhook is not None)
         for one in changes
@@ -265,6 +264,9 @@ def _alarm(monitor: StoredMonitor, change: BandChange) -> Alarm:
 
 
 def _text(name: str, change: BandChange) -> str:
+    if change.kind == "unasserted":
+        without = f"the last {change.scored:,} conversations came to no verdict"
+        return f'Monitor "{name}": {without}: nothing was asserted of them, so nothing is measured.'
     if change.kind == "errors":
         share = f"{change.scored - change.passed:,} of the last {change.scored:,} conversations errored"
         return f'Monitor "{name}": {share}; at most {percent(1 - change.edge, 1)} are expected.'

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
 
 from ..base.addresses import shown_address
 from ..base.references import REFERENCE, UnsetVariable, resolve
+from ..base.strict_values import StrictValues
 
 
 class ModelError(Exception):
@@ -52,7 +53,7 @@ def _is_address(url: str) -> bool:
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class _Settings(BaseModel):
+class _Settings(StrictValues):
     # Inputs are kept out of validation messages: one of them may be a key.
     model_config = ConfigDict(
         defer_build=True,

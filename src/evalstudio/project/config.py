@@ -53,7 +53,6 @@ class RetentionSettings(StrictConfig):
     max_executions: int | None = Field(
         default=None,
         ge=1,
-        strict=True,
         description="Of finished executions, only so many are kept: the newest",
     )
     keep_labels: list[Annotated[str, Field(pattern=r"^[^=]")]] = Field(
@@ -102,15 +101,13 @@ class StorageSettings(StrictConfig):
 class TelemetrySettings(StrictConfig):
     """Whether runs are told of as OpenTelemetry's spans, events and metrics, and where to."""
 
-    enabled: bool = Field(default=False, strict=True, description="Nothing is sent unless this is true")
+    enabled: bool = Field(default=False, description="Nothing is sent unless this is true")
     endpoint: Text | None = Field(
         default=None,
         description="Address of an OTLP receiver, below which /v1/traces and the like are; "
         "OTEL_EXPORTER_OTLP_ENDPOINT goes before it",
     )
-    explanations: bool = Field(
-        default=True, strict=True, description="Whether events carry the reasons of evaluators"
-    )
+    explanations: bool = Field(default=True, description="Whether events carry the reasons of evaluators")
     flush_seconds: float = Field(
         default=FLUSH_SECONDS, ge=0, le=60, description="Longest wait at the end for what is left to be sent"
     )
@@ -142,8 +139,8 @@ class ExecutionSettings(StrictConfig):
 class Defaults(StrictConfig):
     """What scenarios and evals use where they say nothing themselves."""
 
-    max_messages: int | None = Field(default=None, ge=1, strict=True)
-    repetitions: int | None = Field(default=None, ge=1, strict=True)
+    max_messages: int | None = Field(default=None, ge=1)
+    repetitions: int | None = Field(default=None, ge=1)
 
 
 class ProjectConfig(StrictConfig):
@@ -156,9 +153,9 @@ class ProjectConfig(StrictConfig):
     evaluators: list[Text] = Field(default=[], description="A synonym for plugins; both lists are joined")
     llm_settings: LlmSettings | None = None
     storage: StorageSettings = StorageSettings()
-    max_concurrency: int = Field(default=8, ge=1, strict=True, description="Runs at the same time")
+    max_concurrency: int = Field(default=8, ge=1, description="Runs at the same time")
     max_per_connector: int | None = Field(
-        default=None, ge=1, strict=True, description="Runs at the same time against one connector"
+        default=None, ge=1, description="Runs at the same time against one connector"
     )
     python_modules: list[Text] = Field(
         default=[], description="Modules whose functions a python connector may call"

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ..base.paths import MISSING, PathText, lookup
 from ..conversation.definitions import Definition, EvaluatorUse, Scenario
@@ -16,6 +16,7 @@ Scalar = str | bool | int | float
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 # A band that reaches up to 1 would take one failure for proof.
 HIGHEST_RATE = 0.999
+_DISABLE = "set enabled to false to switch the monitor off"
 
 
 class AttributeCondition(Definition):
@@ -100,6 +101,18 @@ class Webhook(Definition):
         return self
 
 
+def _asks_for_some(share: float) -> float:
+    if share == 0:
+        raise ValueError(f"0 would look at no conversation; {_DISABLE}")
+    return share
+
+
+def _allows_some(calls: int | None) -> int | None:
+    if calls == 0:
+        raise ValueError(f"0 would let no judge look at a conversation; {_DISABLE}")
+    return calls
+
+
 class AlarmSettings(Definition):
     """Who is told of an alarm. It is on the monitor's page in any case."""
 
@@ -110,6 +123,12 @@ class AlarmSettings(Definition):
         ge=0,
         le=8760,
         description="After the rate is back, so long no further alarm of the same kind is raised",
+    )
+    unasserted_in_a_row: int = Field(
+        default=50,
+        ge=1,
+        le=1_000_000,
+        description="So many conversations in a row without a verdict are an alarm",
     )
 
 
@@ -124,7 +143,7 @@ class Monitor(Definition):
         max_length=50,
         description="Conversations of which all of these hold",
     )
-    sampling_rate: Share = Field(
+    sampling_rate: Annotated[Share, AfterValidator(_asks_for_some)] = Field(
         default=1.0, description="The share of them that is reviewed, chosen by a hash of their ids"
     )
     scenario_ids: list[str] = Field(
@@ -134,7 +153,7 @@ class Monitor(Definition):
     failure_criteria: Text | None = Field(default=None, description="When a conversation has failed")
     evaluators: list[EvaluatorUse] = Field(default_factory=list[EvaluatorUse])
     criteria: list[EvaluationCriteria] = Field(default_factory=list[EvaluationCriteria])
-    judge_calls_per_day: int | None = Field(
+    judge_calls_per_day: Annotated[int | None, AfterValidator(_allows_some)] = Field(
         default=None,
         ge=0,
         le=100_000_000,

@@ -55,17 +55,17 @@ class RedactionSettings(StrictConfig):
 class IntakeLimits(StrictConfig):
     """How much is taken."""
 
-    request_bytes: int = Field(default=20_000_000, ge=1_000, strict=True, description="Unpacked")
-    request_spans: int = Field(default=10_000, ge=1, strict=True)
-    span_bytes: int = Field(default=2_000_000, ge=1_000, strict=True)
-    conversation_spans: int = Field(default=10_000, ge=1, strict=True)
-    conversation_bytes: int = Field(default=64_000_000, ge=1_000, strict=True)
+    request_bytes: int = Field(default=20_000_000, ge=1_000, description="Unpacked")
+    request_spans: int = Field(default=10_000, ge=1)
+    span_bytes: int = Field(default=2_000_000, ge=1_000)
+    conversation_spans: int = Field(default=10_000, ge=1)
+    conversation_bytes: int = Field(default=64_000_000, ge=1_000)
 
 
 class ProductionSettings(StrictConfig):
     """Telemetry of agents in production."""
 
-    enabled: bool = Field(default=False, strict=True, description="Whether the server takes OTLP")
+    enabled: bool = Field(default=False, description="Whether the server takes OTLP")
     token: Annotated[str, Field(min_length=1)] | None = Field(
         default=None, repr=False, description="What senders show, as Authorization: Bearer …"
     )

@@ -108,6 +108,9 @@ class Requirement(Definition):
     alpha: Annotated[float, Field(gt=0, lt=0.5), _AS_WRITTEN] | None = Field(
         default=None, description="How often noRegression may be wrong by chance; usually 0.05"
     )
+    allow_gone: bool | None = Field(
+        default=None, description="Whether subjects of the baseline may be missing, for noRegression"
+    )
     scenario: Name | None = Field(default=None, description="Only this scenario")
     tag: Name | None = Field(default=None, description="Only scenarios with this tag")
     confidence: Annotated[float, Field(gt=0.5, lt=1), _AS_WRITTEN] | None = Field(
@@ -162,6 +165,7 @@ _BELONGS: dict[str, tuple[RequirementKind, ...]] = {
     "max": _MEASURED,
     "min_effect": ("noRegression",),
     "alpha": ("noRegression",),
+    "allow_gone": ("noRegression",),
     "confidence": _SURE,
 }
 
@@ -202,7 +206,8 @@ def _bounded(one: Requirement) -> str:
 
 def _not_worse(one: Requirement) -> str:
     effect = f", drops below {percent(one.min_effect)} do not count" if one.min_effect else ""
-    return f'no regression against "{one.no_regression}"{effect}'
+    gone = ", subjects of it may be missing" if one.allow_gone else ""
+    return f'no regression against "{one.no_regression}"{effect}{gone}'
 
 
 def _covered(one: Requirement) -> str:
@@ -271,6 +276,8 @@ def _operator(name: str) -> str:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -303,6 +310,8 @@ def read_requirement(text: str) -> Requirement:
 def _read_value(name: str, value: str) -> object:
     if name in ("scenario", "tag", "metric", "criterion", "noRegression"):
         return value
+    if value in ("true", "false"):
+        return value == "true"
     try:
         return int(value) if value.isdecimal() else float(value)
     except ValueError:

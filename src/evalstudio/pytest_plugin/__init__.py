@@ -6,7 +6,7 @@ is done until a test, an option or the ini file asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from ..storage.contract import FinishedRun
     from .collection import DefinitionFile
     from .fixture import ScenarioRunner
+    from .results import ScenarioResult
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 RUNS: pytest.StashKey[list[FinishedRun]] = pytest.StashKey()
 """What a test has run and no report has told yet."""
+RESULTS: pytest.StashKey[list[ScenarioResult]] = pytest.StashKey()
+"""What was handed to a test, for it to assert."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -97,8 +100,20 @@ def _evalstudio(request: pytest.FixtureRequest) -> ScenarioRunner:  # pyright: i
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     outcome = yield
+    if call.when == "call" and (results := item.stash.get(RESULTS, None)):
+        _fail_unasserted(outcome.get_result(), results)
+        item.stash[RESULTS] = []
     if runs := item.stash.get(RUNS, None):
         from .storing import attach
 
         attach(runs, outcome.get_result(), item.config)
         item.stash[RUNS] = []
+
+
+def _fail_unasserted(report: pytest.TestReport, results: Sequence[ScenarioResult]) -> None:
+    """A test that passed although what it ran did not, because it never looked, has failed."""
+    unseen = [one for one in results if not one.was_looked_at and not one.passed]
+    if report.passed and unseen:
+        told = "the test never looked at what it ran; write: assert evalstudio.run(...).passed"
+        report.outcome = "failed"
+        report.longrepr = "\n\n".join([told, *map(str, unseen)])

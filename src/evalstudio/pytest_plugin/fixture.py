@@ -22,7 +22,7 @@ from ..execution.request import ExecutionRequest
 from ..plugins.registry import Definition
 from ..project.changes import SUFFIXES, ProjectState
 from ..project.entities import StoredConnector, StoredPersona, StoredScenario, name_key
-from . import RUNS
+from . import RESULTS, RUNS
 from .definitions import FileDefinitions
 from .engine import Engine
 from .results import ScenarioResult, run_result
@@ -113,7 +113,9 @@ class ScenarioRunner:
         request = ExecutionRequest(scenarios, [_connector(call, agent)], repetitions, trigger="pytest")
         finished = await self._engine.run(request, call.state, definitions=call.definitions, llm=llm)
         self._node.stash.setdefault(RUNS, []).extend(finished)
-        return ScenarioResult([run_result(one, repeated=repetitions > 1) for one in finished])
+        result = ScenarioResult([run_result(one, repeated=repetitions > 1) for one in finished])
+        self._node.stash.setdefault(RESULTS, []).append(result)
+        return result
 
     def _definitions(self, scenario: ScenarioLike) -> ProjectState:
         """What may be referred to by name: the file that is run, else the files that are collected."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.text import counted
 from ..conversation.results import RunResult
@@ -13,11 +12,23 @@ from ..storage.contract import FinishedRun
 _WORST_FIRST: tuple[Outcome, ...] = ("fail", "error", "unasserted", "pass")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class ScenarioResult:
-    """What all runs of a call came to: every case, persona and repetition. It is true if all passed."""
+    """What all runs of a call came to: every case, persona and repetition. It is true if all passed.
 
-    runs: Sequence[RunResult]
+    It knows whether a test has looked at it: a test that calls an agent and asserts nothing must not pass.
+    """
+
+    __slots__ = ("_runs", "was_looked_at")
+
+    def __init__(self, runs: Sequence[RunResult]) -> None:
+        self._runs = runs
+        self.was_looked_at = False
+
+    @property
+    def runs(self) -> Sequence[RunResult]:
+        """The runs, each with its turns, metrics and findings."""
+        self.was_looked_at = True
+        return self._runs
 
     @property
     def passed(self) -> bool:
@@ -48,7 +59,11 @@ class ScenarioResult:
         return self.passed
 
     def __repr__(self) -> str:
-        return f"<{self._counts()}{f': {self.reason}' if self.reason else ''}>"
+        # Event loops and debuggers show what they hold; that is nobody who looks.
+        was_looked_at, reason = self.was_looked_at, self.reason
+        text = f"<{self._counts()}{f': {reason}' if reason else ''}>"
+        self.was_looked_at = was_looked_at
+        return text
 
     def __str__(self) -> str:
         return "\n\n".join([self._counts(), *(explained(run) for run in self.runs if not run.passed)])

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..base.text import counted
+from ..base.text import counted, first_few
 from ..project.entities import OVER, Subject
 from .comparison import (
     CATEGORIES,
@@ -26,6 +26,8 @@ from .comparison import (
     MeasureDelta,
     SideRuns,
     SubjectDrop,
+    is_chosen_part,
+    unchosen_parts,
 )
 from .comparison_rows import (
     QUESTION_PARTS,
@@ -39,9 +41,6 @@ from .flakiness import DropVerdict, History, judge_drops
 from .paired import ALPHA, Comparison, Pair, benjamini_hochberg, compare_rates, compare_values
 from .statistics import clustered_rate
 
-# Chosen beforehand, so that what was left out is not an accident.
-_CHOSEN_PARTS = frozenset({"only", "connectors", "last-failed"})
-
 
 def compare(
     table: ComparisonTable,
@@ -52,12 +51,14 @@ def compare(
     notes: Sequence[str] = (),
     alpha: float = ALPHA,
     min_effect: float = 0.0,
+    allow_gone: bool = False,
 ) -> ComparisonResult:
     """Compare what the table holds.
 
     Of ``alpha`` one half is for the overall difference and one half for single subjects, so that an unchanged
     agent is called worse in at most that share of comparisons. A drop of the overall rate by less than
-    ``min_effect`` is no regression.
+    ``min_effect`` is no regression. Subjects that the candidate no longer runs leave it undecided unless
+    ``allow_gone``: what fails must not get better by being left out.
     """
     pairs = list(table.pairs.values())
     judged = _judge_subjects(pairs, alpha / 2)
@@ -78,7 +79,7 @@ def compare(
         measures=_measures(table, alpha),
         changes=list(changes),
     )
-    decision, reasons = _decide(result, judged, min_effect)
+    decision, reasons = _decide(result, judged, min_effect, allow_gone=allow_gone)
     fell = counts["regressed"]
     if decision == "none" and fell:
         chance = "what fell is no more than chance explains, so it is no regression"
@@ -109,11 +110,12 @@ def _lacks_score(side: SideCounts | None) -> bool:
 
 
 def _decide(
-    result: ComparisonResult, judged: Sequence[_Judged], min_effect: float
+    result: ComparisonResult, judged: Sequence[_Judged], min_effect: float, *, allow_gone: bool
 ) -> tuple[Decision, list[str]]:
     if reasons := list(_regressions(result, judged, min_effect)):
         return "regressed", reasons
-    if reasons := list(_doubts(result, judged, min_effect)):
+    gone = [] if allow_gone or _chose_its_subjects(result) else [*_gone(judged)]
+    if reasons := [*gone, *_doubts(result, judged, min_effect)]:
         return "undecided", reasons
     return "none", ["no regression was shown"]
 
@@ -146,13 +148,26 @@ def _doubts(result: ComparisonResult, judged: Sequence[_Judged], min_effect: flo
         yield f"{_number(silent)} passed or failed in the base, and nothing was asserted in the candidate"
     if candidate.status not in OVER:
         yield f"the candidate is not over yet: it is {candidate.status}"
-    elif unchosen := _unchosen(candidate.partial):
+    elif unchosen := unchosen_parts(candidate.partial):
         yield f"the candidate is not whole: {unchosen}"
     regressed = result.counts["regressed"]
     too_small = min_effect > 0 and not _fell(result, min_effect)
     if regressed and not too_small and not any(_rose(pair) for pair, _, drop in judged if drop is not None):
         # Noise goes both ways. Where all that moved got worse, a few subjects are too few to call it noise.
         yield f"{_number(regressed)} got worse and none better, too few to rule out chance; repeat them"
+
+
+def _gone(judged: Sequence[_Judged]) -> Iterator[str]:
+    labels = [_named_subject(pair).label for pair, category, _ in judged if category == "gone"]
+    if labels:
+        ran = f"{_number(len(labels))} of the base did not run in the candidate: {first_few(labels)}"
+        yield f"{ran}; allow it if it is meant"
+
+
+def _chose_its_subjects(result: ComparisonResult) -> bool:
+    """Whether somebody chose what the candidate runs: part of its eval, or another eval."""
+    base, candidate = result.base, result.candidate
+    return base.eval_id != candidate.eval_id or is_chosen_part(candidate.partial)
 
 
 def _was_scored(pair: SubjectPair) -> bool:
@@ -162,12 +177,6 @@ def _was_scored(pair: SubjectPair) -> bool:
 def _rose(pair: SubjectPair) -> bool:
     before, after = _rates(pair)
     return after > before
-
-
-def _unchosen(partial: str | None) -> str:
-    """Why an execution is not whole, without what somebody chose to leave out."""
-    words = (partial or "").split(", ")
-    return ", ".join(word for word in words if word and word not in _CHOSEN_PARTS)
 
 
 def _number(count: int) -> str:
@@ -334,11 +343,15 @@ def _measures(table: ComparisonTable, alpha: float) -> list[MeasureDelta]:
     ]
 
 
+def _named_subject(pair: SubjectPair) -> Subject:
+    return Subject.model_validate(dict(zip(Subject.model_fields, pair.names, strict=True)))
+
+
 def _subject(
     pair: SubjectPair, category: Category, drop: SubjectDrop | None, environment: Sequence[Change]
 ) -> ComparedSubject:
     return ComparedSubject(
-        subject=Subject.model_validate(dict(zip(Subject.model_fields, pair.names, strict=True))),
+        subject=_named_subject(pair),
         category=category,
         base=SideRuns.of(pair.base) if pair.base else None,
         candidate=SideRuns.of(pair.candidate) if pair.candidate else None,

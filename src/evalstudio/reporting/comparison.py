@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ..project.entities import ExecutionSource, Moment, Subject
+from ..project.entities import ExecutionSource, Moment, Subject, reasons_of
 from .comparison_rows import MeasureKind
 from .flakiness import DropVerdict
 from .paired import TestName
@@ -19,7 +19,7 @@ from .statistics import Figure, Rate, clustered_rate
 from .subjects import RunCounts
 
 Category = Literal[
-    "regressed", "errored", "changed", "flaky", "fixed", "new", "gone", "unasserted", "unchanged"
+    "regressed", "errored", "gone", "changed", "flaky", "fixed", "new", "unasserted", "unchanged"
 ]
 Decision = Literal["regressed", "undecided", "none"]
 Part = Literal[
@@ -41,16 +41,30 @@ Part = Literal[
 CATEGORIES: tuple[Category, ...] = (
     "regressed",
     "errored",
+    "gone",
     "changed",
     "flaky",
     "fixed",
     "new",
-    "gone",
     "unasserted",
     "unchanged",
 )
 MOST_LISTED = 1000
 _HASH = re.compile("[0-9a-f]{40}")
+
+
+# Chosen beforehand, so that what was left out is not an accident.
+_CHOSEN_PARTS = frozenset({"only", "connectors", "last-failed"})
+
+
+def is_chosen_part(partial: str | None) -> bool:
+    """Whether an execution is part of its eval because somebody chose so."""
+    return not _CHOSEN_PARTS.isdisjoint(reasons_of(partial))
+
+
+def unchosen_parts(partial: str | None) -> str:
+    """Why an execution is not whole, without what somebody chose to leave out."""
+    return ", ".join(word for word in reasons_of(partial) if word not in _CHOSEN_PARTS)
 
 
 class Change(Figure):

@@ -96,7 +96,8 @@ class EarlyDecisions:
         final = list(results)
         for place, (requirement, rule) in enumerate(zip(self.requirements, self._rules, strict=True)):
             change: dict[str, object] = {"requirement": requirement.text}
-            if rule.decision is not None:
+            # What the baseline had and this has not is known only at the end.
+            if rule.decision == "missed" or (rule.decision is not None and not results[place].lost):
                 evidence = f"{results[place].evidence}; {rule.text}"
                 change |= {"standing": rule.decision, "evidence": evidence}
             final[place] = results[place].model_copy(update=change)

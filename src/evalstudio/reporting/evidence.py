@@ -49,6 +49,8 @@ class Baseline:
 
     name: str
     agent_errors_fail: bool = False
+    all_must_run: bool = True
+    """Whether every subject of it is to be run: not where somebody chose which."""
     subjects: dict[Hashable, SubjectRuns] = field(default_factory=dict[Hashable, SubjectRuns])
     _rounds: dict[Hashable, dict[int, Outcome | None]] = field(
         default_factory=dict[Hashable, "dict[int, Outcome | None]"]
@@ -116,14 +118,12 @@ class ExecutionEvidence:
                 values[key].append(scores[name])
 
     def _keys(self, scope: Scope) -> list[Hashable]:
-        tagged = self.tags.get(scope.tag, frozenset[str]()) if scope.tag else None
-        scenario = scope.scenario.casefold() if scope.scenario else None
-        return [
-            key
-            for key, one in self.subjects.items()
-            if (scenario is None or one.subject.scenario_name.casefold() == scenario)
-            and (tagged is None or one.subject.scenario_id in tagged)
-        ]
+        return [key for key, one in self.subjects.items() if self._is_in(scope, one)]
+
+    def _is_in(self, scope: Scope, one: SubjectRuns) -> bool:
+        if scope.scenario and one.subject.scenario_name.casefold() != scope.scenario.casefold():
+            return False
+        return not scope.tag or one.subject.scenario_id in self.tags.get(scope.tag, ())
 
     def runs(self, scope: Scope) -> ScopedRuns:
         subjects = [self.subjects[key] for key in self._keys(scope)]
@@ -162,7 +162,16 @@ class ExecutionEvidence:
         )
         comparison = compare_rates(list(pairs.values()), alpha)
         improved = any(pair.difference > 0 for pair in pairs.values())
-        return Regression(comparison, base.name, [label for _, label in dropped], improved)
+        lost = sorted(self._lost(base, scope))
+        return Regression(comparison, base.name, [label for _, label in dropped], improved, lost)
+
+    def _lost(self, base: Baseline, scope: Scope) -> Iterator[str]:
+        """What was scored in the baseline and is not here: not run, or nothing but errors."""
+        for key, before in base.subjects.items():
+            here = self.subjects.get(key)
+            expected = base.all_must_run or here is not None
+            if before.scored and expected and not (here and here.scored) and self._is_in(scope, before):
+                yield before.subject.label
 
 
 class GroupedRuns:

@@ -17,7 +17,7 @@ from .intervals import wilson_interval
 from .monitoring import MonitorTest, control_limits
 from .statistics import Figure, Rate
 
-Standing = Literal["disabled", "learning", "in-band", "left-band", "too-low"]
+Standing = Literal["disabled", "learning", "in-band", "left-band", "unasserted", "too-low"]
 
 
 class SeriesPoint(Figure):
@@ -108,6 +108,8 @@ def _standing(monitor: Monitor, test: MonitorTest) -> Standing:
         return "disabled"
     if test.rate.excursion is not None or test.errors.excursion is not None:
         return "left-band"
+    if test.silence.told:
+        return "unasserted"
     if test.expected(monitor.band) is None:
         return "learning"
     return "too-low" if test.rate_test(monitor.band) is None else "in-band"

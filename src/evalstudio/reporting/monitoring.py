@@ -24,12 +24,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from ..project.alarms import AlarmKind
-from ..project.monitors import HIGHEST_RATE, Band
+from ..project.monitors import HIGHEST_RATE, AlarmSettings, Band
 from .distributions import beta_cdf
 from .intervals import wilson_interval
 
 Change = Literal["left", "back"]
-MONTH_MS = 30 * 86_400_000
+DAY_MS = 86_400_000
+MONTH_MS = 30 * DAY_MS
 # After a long silence one conversation alone must not be proof.
 _LARGEST_STAKE = 0.002
 _STEPS = (1, 2, 4, 8, 16)
@@ -123,9 +124,43 @@ class RateWatch:
         return "back"
 
 
+@dataclass(slots=True)
+class Silence:
+    """How many conversations in a row came to no verdict, and whether that was told.
+
+    What came to an error is a matter of the share of errors and changes nothing here. What was not judged
+    because a day's calls of judges were used up counts where a whole day has brought no verdict.
+    """
+
+    in_a_row: int = 0
+    unasserted: int = 0
+    since_ms: int = 0
+    told: bool = False
+    quiet_until_ms: int = 0
+
+    def add(self, outcome: str, most: int, now_ms: int, quiet_ms: int) -> Change | None:
+        if outcome in ("pass", "fail"):
+            was_told, self.told = self.told, False
+            self.in_a_row = self.unasserted = 0
+            if was_told:
+                self.quiet_until_ms = now_ms + quiet_ms
+            return "back" if was_told else None
+        if outcome == "error":
+            return None
+        if not self.in_a_row:
+            self.since_ms = now_ms
+        self.in_a_row += 1
+        self.unasserted += outcome == "unasserted"
+        a_day_long = self.in_a_row >= most and now_ms - self.since_ms > DAY_MS
+        if self.told or now_ms < self.quiet_until_ms or not (self.unasserted >= most or a_day_long):
+            return None
+        self.told = True
+        return "left"
+
+
 @dataclass(frozen=True, slots=True)
 class BandChange:
-    """A rate that has left its band or is back, with what it was since it changed."""
+    """A rate that has left its band or is back, with what it was since it changed; verdicts likewise."""
 
     kind: AlarmKind
     change: Change
@@ -153,6 +188,7 @@ class MonitorTest:
     learnt_scored: int = 0
     rate: RateWatch = field(default_factory=RateWatch)
     errors: RateWatch = field(default_factory=RateWatch)
+    silence: Silence = field(default_factory=Silence)
 
     @classmethod
     def read(cls, kept: Mapping[str, Any] | None, basis: str) -> MonitorTest:
@@ -162,10 +198,22 @@ class MonitorTest:
         fields = dict[str, Any](kept)
         for name in ("rate", "errors"):
             fields[name] = RateWatch(**fields[name])
+        # Tests that were kept by an earlier version have none.
+        fields["silence"] = Silence(**fields.get("silence", {}))
         return cls(**fields)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    def add_outcome(self, band: Band, alarm: AlarmSettings, outcome: str, now_ms: int) -> list[BandChange]:
+        """Add what a conversation came to, whether or not it is in a rate."""
+        quiet_ms, most = int(alarm.quiet_hours * 3_600_000), alarm.unasserted_in_a_row
+        number = self.silence.in_a_row + 1
+        change = self.silence.add(outcome, most, now_ms, quiet_ms)
+        changes = self.add(band, outcome, now_ms, quiet_ms)
+        if change is None:
+            return changes
+        return [BandChange("unasserted", change, self.position, self.position, 0, number, 0.0), *changes]
 
     def add(self, band: Band, outcome: str, now_ms: int, quiet_ms: int = 0) -> list[BandChange]:
         """Add the outcome of a conversation that was judged: pass, fail or error; others are in no rate."""

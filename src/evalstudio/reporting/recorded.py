@@ -159,7 +159,7 @@ class RecordedEvidence:
         comparison = compare_rates(list(pairs.values()), alpha)
         regressed = sorted(record for record, pair in pairs.items() if pair.difference < 0)
         improved = any(pair.difference > 0 for pair in pairs.values())
-        return Regression(comparison, baseline, regressed, improved)
+        return Regression(comparison, baseline, regressed, improved, sorted(before.keys() - now.keys()))
 
 
 def _lines(results: Path) -> Iterator[dict[str, Any]]:

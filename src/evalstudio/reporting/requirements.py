@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from ..base.text import counted, measure, percent, percents, points, were
+from ..base.text import counted, first_few, measure, percent, percents, points, were
 from ..project.entities import Counts
 from ..project.requirements import Requirement, RequirementKind, as_share
 from .intervals import CONFIDENCE, Interval, rate_interval
@@ -34,6 +34,9 @@ class RequirementResult(Figure):
     sentence: str = Field(default="", description="What is required, in words")
     regressed: list[str] = Field(default_factory=list[str])
     """The subjects that passed less often than in the baseline, the largest drop first."""
+    lost: list[str] = Field(
+        default_factory=list[str], description="The subjects of the baseline without a result here"
+    )
 
 
 EXIT_CODES: dict[Standing, Literal[0, 1, 3]] = {"met": 0, "missed": 1, "undecided": 3}
@@ -90,6 +93,8 @@ class Regression(NamedTuple):
     regressed: list[str]
     improved: bool = False
     """Whether any subject passed more often than in the baseline."""
+    lost: Sequence[str] = ()
+    """What passed or failed in the baseline and has no result here."""
 
 
 class Evidence(Protocol):
@@ -111,6 +116,7 @@ class _Judgement(NamedTuple):
     standing: Standing
     evidence: str
     regressed: Sequence[str] = ()
+    lost: Sequence[str] = ()
 
 
 def judge(requirements: Sequence[Requirement], evidence: Evidence) -> list[RequirementResult]:
@@ -168,7 +174,11 @@ _WORST_FIRST: tuple[Standing, ...] = ("missed", "undecided", "met")
 
 
 def _result(
-    requirement: Requirement, standing: Standing, evidence: str, regressed: Sequence[str] = ()
+    requirement: Requirement,
+    standing: Standing,
+    evidence: str,
+    regressed: Sequence[str] = (),
+    lost: Sequence[str] = (),
 ) -> RequirementResult:
     return RequirementResult(
         requirement=requirement.text,
@@ -176,6 +186,7 @@ def _result(
         standing=standing,
         evidence=evidence,
         regressed=list(regressed),
+        lost=list(lost),
     )
 
 
@@ -278,9 +289,14 @@ def _no_regression(requirement: Requirement, counts: ScopedRuns, evidence: Evide
         )
     else:
         standing = "met"
+    lost = [] if requirement.allow_gone else list(regression.lost)
+    if lost:
+        subjects = counted(len(lost), "subject")
+        sentence = f"{sentence}; {subjects} of it without a result here: {first_few(lost)}"
     if not worse:
-        standing, sentence, _ = _unless_left(standing, sentence, counts, evidence)
-    return _Judgement(standing, sentence, regression.regressed)
+        standing, sentence, *_ = _unless_left(standing, sentence, counts, evidence)
+        standing = "undecided" if lost else standing
+    return _Judgement(standing, sentence, regression.regressed, lost)
 
 
 def _compared(regression: Regression, alpha: float) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
+from ..base.strict_values import StrictValues
 from ..evaluators.criteria import (
     EvaluationCriteria,
     Reference,
@@ -52,7 +53,7 @@ def _unique(criteria: list[EvaluationCriteria]) -> list[EvaluationCriteria]:
 Criteria = Annotated[list[EvaluationCriteria], AfterValidator(_unique)]
 
 
-class EvaluationRunConfig(BaseModel):
+class EvaluationRunConfig(StrictValues):
     """Which evaluators score a record, and how."""
 
     model_config = ConfigDict(

@@ -26,6 +26,8 @@ from .result_lines import read_result
 from .scorer import ScoredChunk
 from .summary import DatasetSummary
 
+# In the note of a results file: more records are to come, or would have come.
+UNFINISHED = "unfinished"
 # Grows when the lines of a results file change: a resume must not mix two kinds.
 _FORMAT = 4
 # What a score depends on. Thresholds, time limits and concurrency may change before a resume.
@@ -164,7 +166,7 @@ class ResultsFile:
         if self._note is not None:
             self._write_note(self._hash.up_to(self._hash.line), partial)
 
-    def _write_note(self, part: ScoredPart, partial: str | None = "unfinished") -> None:
+    def _write_note(self, part: ScoredPart, partial: str | None = UNFINISHED) -> None:
         """In place, in one write. It never gets shorter: what is left of a longer one is written over."""
         assert self._note is not None
         more = {} if partial is None else {"partial": partial}

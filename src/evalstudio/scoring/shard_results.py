@@ -24,6 +24,7 @@ from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .plan import ScoringJob, ScoringPlan
 from .results_file import (
+    UNFINISHED,
     check_replaceable,
     fingerprint,
     note_of,
@@ -253,13 +254,24 @@ class MergedShards(ShardedResults):
                 message = "it was not scored in shards; go on with the same command and --on local"
                 raise InvalidInput(f"{path}: cannot be resumed: {message}")
             self._go_on(self._folder, str(path))
+            self._write_note(UNFINISHED)
             return
         check_replaceable(path, note_of(path))
         file.truncate(0)
         shutil.rmtree(self._folder.path, ignore_errors=True)
         self._folder.path.mkdir(parents=True)
         self._begin_anew()
-        write_safely(note_of(path), orjson.dumps({**mark, "shards": self._folder.path.name}))
+        self._write_note(UNFINISHED)
+
+    def _write_note(self, partial: str | None) -> None:
+        """How it was scored and, as where no shards are, whether that has not come to its end."""
+        mark = fingerprint(self._job, self._plan)
+        more = {} if partial is None else {"partial": partial}
+        note = {**mark, **more, "shards": self._folder.path.name}
+        write_safely(note_of(self._path), orjson.dumps(note))
+
+    def finish(self) -> None:
+        self._write_note(None)
 
     def _go_on(self, folder: ShardFolder, output: str) -> None:
         super()._go_on(folder, output)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import delete, func, select, update
 
 from ..base.times import moment_of
-from ..project.alarms import Alarm, ConversationReview
+from ..project.alarms import NOT_JUDGED, Alarm, ConversationReview
 from ..project.entities import Execution
 from .alarms import end_alarms, raise_alarm
 from .contract import FinishedRun
@@ -152,6 +152,8 @@ def _keep_step(unit: Transaction, monitor_id: str, step: MonitorStep) -> None:
 def _with_runs(unit: Transaction, change: AlarmChange) -> Alarm:
     """The alarm with the runs that it is about."""
     alarm = change.alarm
+    if alarm.kind == "unasserted":
+        return _with_silent_runs(unit, alarm)
     since = (monitored.c.monitor_id == alarm.monitor_id, monitored.c.position > change.start)
     first = unit.connection.execute(select(func.min(monitored.c.at)).where(*since)).scalar()
     bad = monitored.c.outcome == ("fail" if alarm.kind == "rate" else "error")
@@ -161,6 +163,23 @@ def _with_runs(unit: Transaction, change: AlarmChange) -> Alarm:
         update={
             "since": None if first is None else moment_of(first),
             "run_ids": list(unit.connection.execute(newest).scalars()),
+        }
+    )
+
+
+def _with_silent_runs(unit: Transaction, alarm: Alarm) -> Alarm:
+    """The alarm with the newest runs of which nothing was asserted; in no rate, they have no position."""
+    silent = monitored.c.outcome.in_(("unasserted", NOT_JUDGED))
+    query = select(monitored.c.run_id, monitored.c.at).where(
+        monitored.c.monitor_id == alarm.monitor_id, silent
+    )
+    newest = query.order_by(monitored.c.at.desc()).limit(min(alarm.scored, _MOST_RUNS))
+    rows = unit.connection.execute(newest).all()
+    first = min((row.at for row in rows), default=None)
+    return alarm.model_copy(
+        update={
+            "since": None if first is None else moment_of(first),
+            "run_ids": [row.run_id for row in rows if row.run_id is not None],
         }
     )
 

@@ -13,6 +13,7 @@ from ...base.text import cut
 from ..contract import EvaluatorContext, Gate, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import SECONDS, Pattern, compile_pattern, matches_any_text
+from .look_alikes import has_look_alikes, skeleton
 from .text import CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
 
 _LONGEST_QUOTE = 200
@@ -87,7 +88,8 @@ def first_match(
     The time limit is one for all of them.
     """
     if hidden:
-        texts = [*texts, *(undisguised(text) for text in texts if not text.isascii())]
+        plain = [undisguised(text) for text in texts if not text.isascii()]
+        texts = [*texts, *plain, *(skeleton(text) for text in texts if has_look_alikes(text))]
     if len(texts) == 1:
         return pattern.find(texts[0], seconds)
     start = perf_counter()

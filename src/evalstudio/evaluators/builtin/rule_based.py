@@ -13,6 +13,7 @@ from ..definition import EvaluatorConfig, define_evaluator
 from ..limits import EvaluatorLimits
 from ..patterns import Pattern
 from .json_schema import NotJson, read_json
+from .look_alikes import has_look_alikes, skeleton
 from .regex import checked_pattern, first_match, match_reason
 from .terms import Terms, check_terms, is_quick
 from .text import (
@@ -157,6 +158,15 @@ class _Words(_Check):
     def compiled_terms(self) -> Terms:
         return Terms(self.forms.values(), whole_word=False)
 
+    @cached_property
+    def skeletons(self) -> dict[str, str]:
+        """The form in which letters that look alike are the same, with the form of the keyword."""
+        return {self.fold(skeleton(word)): form for word, form in self.forms.items()}
+
+    @cached_property
+    def compiled_skeletons(self) -> Terms:
+        return Terms(self.skeletons, whole_word=False)
+
     def fold(self, text: str) -> str:
         return comparable(text, case_sensitive=self.case_sensitive, collapsed=False)
 
@@ -179,6 +189,9 @@ class IncludesRule(_Words):
         found = self.compiled_terms.present(self.fold(text))
         if self.expected_outcome == "none" and not text.isascii():
             found |= self.compiled_terms.present(self.fold(undisguised(text)))
+            if has_look_alikes(text):
+                alike = self.compiled_skeletons.present(self.fold(skeleton(text)))
+                found |= {self.skeletons[one] for one in alike}
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if self.forms[word] not in found]
             return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
@@ -200,6 +213,8 @@ class KeywordCountRule(_Words, _Bounded):
         least = most = self.compiled_terms.count(self.fold(text))
         if not text.isascii():
             most = max(least, self.compiled_terms.count(self.fold(undisguised(text))))
+            if has_look_alikes(text):
+                most = max(most, self.compiled_skeletons.count(self.fold(skeleton(text))))
         return self.within(least, most, "keyword occurrences")
 
 

@@ -34,6 +34,12 @@ _INVISIBLE = re.compile(
     "\U000e0000-\U000e0fff]+"
 )
 
+# Marks on letters where Unicode knows no such letter: strokes through a word, stacks of dots. Those that make
+# another letter (ñ, é) are composed by then and stay, since they make another word.
+_LOOSE_MARKS = re.compile(
+    "([A-Za-z\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
+)
+
 # Longer texts are brought into their form by each who compares them, so that none is kept.
 _REMEMBERED = 10_000
 
@@ -119,7 +125,7 @@ def undisguised(text: str) -> str:
 
     Whatever must not be there is looked for in this form too, so that it cannot be hidden.
     """
-    return text if text.isascii() else unicodedata.normalize("NFKC", visible(text))
+    return text if text.isascii() else _LOOSE_MARKS.sub(r"\1", unicodedata.normalize("NFKC", visible(text)))
 
 
 def visible_word(word: str) -> str:

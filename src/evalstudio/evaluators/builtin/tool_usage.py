@@ -19,7 +19,8 @@ from ..contract import EvaluationResult, EvaluatorContext, NotAvailable, TurnFac
 from ..criteria import Name
 from ..definition import EvaluatorConfig, define_evaluator
 from .json_schema import broken, schema_work
-from .text import CriterionName, as_list, characters_at, errored, ruled, undisguised
+from .look_alikes import skeleton
+from .text import CriterionName, as_list, characters_at, errored, ruled
 from .tool_matching import Claim, place
 
 _MOST_NAMED = 3
@@ -143,7 +144,7 @@ def _disguises(rules: Sequence[ToolRule], calls: Sequence[ToolCall]) -> list[Seq
 
 
 def _bare(name: str) -> str:
-    return "".join(undisguised(name).casefold().split())
+    return "".join(skeleton(name).casefold().split())
 
 
 def _claim(number: int, reading: Reading) -> Claim:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from ..contract import EvaluationResult, EvaluatorContext
 from ..definition import define_evaluator
+from .look_alikes import has_look_alikes, skeleton
 from .terms import Terms, check_terms, is_quick
 from .text import Graded, ScopedTextConfig, comparable, ruled, scoped_texts, text_work, undisguised
 
@@ -43,6 +44,15 @@ class ToxicityConfig(ScopedTextConfig):
         return Terms(self.terms, whole_word=self.match_whole_word)
 
     @cached_property
+    def compiled_skeletons(self) -> Terms:
+        return Terms(self.skeletons, whole_word=self.match_whole_word)
+
+    @cached_property
+    def skeletons(self) -> dict[str, str]:
+        """The form in which letters that look alike are the same, with the form of the term."""
+        return {_plain(skeleton(form), self.case_sensitive): form for form in self.terms}
+
+    @cached_property
     def terms(self) -> dict[str, str]:
         """Each different term in the form to look for, with its first spelling."""
         forms: dict[str, str] = {}
@@ -59,6 +69,9 @@ def toxicity(ctx: EvaluatorContext[ToxicityConfig]) -> Graded:
     forms: set[str] = set()
     for text in texts:
         forms |= config.compiled.present(_plain(text, config.case_sensitive))
+        if has_look_alikes(text):
+            alike = config.compiled_skeletons.present(_plain(skeleton(text), config.case_sensitive))
+            forms |= {config.skeletons[one] for one in alike}
     present = [term for form, term in config.terms.items() if form in forms]
     reason = f"toxic terms found: {', '.join(present)}" if present else "no toxic terms found"
     result = ruled(ctx, not present, reason, foundToxicTerms=present)

@@ -43,15 +43,24 @@ async def compare(
         float,
         Query(alias="minEffect", ge=0, le=1, description="The smallest drop of the pass rate that counts"),
     ] = 0.0,
+    allow_gone: Annotated[
+        bool, Query(alias="allowGone", description="Whether subjects may be missing that the base ran")
+    ] = False,
 ) -> ComparisonResult:
     """Whether the candidate is better or worse than the base, and how sure that is."""
     folder = studio.workspace.folder
     if name_results_files(folder, base, candidate):
         return await asyncio.to_thread(
-            compare_files, folder, base, candidate, alpha=alpha, min_effect=min_effect
+            compare_files,
+            folder,
+            base,
+            candidate,
+            alpha=alpha,
+            min_effect=min_effect,
+            allow_gone=allow_gone,
         )
     connectors = _both(base_connector, candidate_connector)
-    request = ComparisonRequest(base, candidate, eval_id, connectors, alpha, min_effect)
+    request = ComparisonRequest(base, candidate, eval_id, connectors, alpha, min_effect, allow_gone)
     return await compare_named(studio.store, request)
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from ...base.strict_values import StrictValues
+
 T = TypeVar("T")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 Identity = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
@@ -22,6 +24,10 @@ class Shape(BaseModel):
         # What is sent is sent whole: clients need not ask whether a field is there.
         json_schema_serialization_defaults_required=True,
     )
+
+
+class Request(Shape, StrictValues):
+    """What is asked for: numbers and truth values as such, never as text."""
 
 
 class PageOf(Shape, Generic[T]):

@@ -10,7 +10,7 @@ from ...conversation.definitions import EvaluatorUse
 from ...evaluators.criteria import EvaluationCriteria
 from ...project.entities import Execution
 from ...project.requirements import Requirement
-from .base import Identity, Shape, Text
+from .base import Identity, Request, Shape, Text
 from .runs import Labels
 
 MOST_CONVERSATIONS = 1000
@@ -23,7 +23,7 @@ def _one_of(shape: Shape, *names: str) -> None:
         raise ValueError(f"give {', '.join(rest)} or {last}, one of them")
 
 
-class ReviewMeasure(Shape):
+class ReviewMeasure(Request):
     """What to judge recorded conversations by: an eval, a scenario, or evaluators."""
 
     eval_id: Identity | None = None
@@ -95,7 +95,7 @@ class ReviewProgress(Shape):
     refused: list[str] = Field(description="What could not be reviewed, where it is and why")
 
 
-class StartRescore(Shape):
+class StartRescore(Request):
     """Score the conversations of an execution again: by today's scenarios, unless something is given."""
 
     scenario_id: Identity | None = Field(default=None, description="Score all of them by this scenario")

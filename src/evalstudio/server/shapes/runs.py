@@ -20,13 +20,13 @@ from ...project.entities import (
 )
 from ...project.requirements import Budget, Requirement
 from ...reporting.statistics import Rate
-from .base import Identity, Shape, Text
+from .base import Identity, Request, Shape, Text
 
 Repetitions = Annotated[int, Field(ge=1, le=10_000)]
 Labels = Annotated[dict[str, Any], Field(max_length=100)]
 
 
-class StartExecution(Shape):
+class StartExecution(Request):
     """Start an eval, all of it or a part."""
 
     eval_id: Identity
@@ -74,7 +74,7 @@ class SetBaseline(Shape):
     eval_id: Identity | None = None
 
 
-class StartRun(Shape):
+class StartRun(Request):
     """Try one scenario against one connector."""
 
     scenario_id: Identity

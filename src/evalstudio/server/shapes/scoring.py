@@ -15,7 +15,7 @@ from ...evaluators.results import Outcome
 from ...execution.project_files import LARGEST_PLAN
 from ...project.entities import Moment
 from ...scoring.config import Names
-from .base import Identity, Shape, Text
+from .base import Identity, Request, Shape, Text
 
 
 class EvaluatorEntry(BaseModel):
@@ -146,7 +146,7 @@ class UploadedDataset(Shape):
     text: str
 
 
-class StartScoring(Shape):
+class StartScoring(Request):
     """A dataset to score, and by what."""
 
     dataset: FilePath | None = Field(

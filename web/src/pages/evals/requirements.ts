@@ -17,7 +17,7 @@ interface Field {
   label: string;
   description: string;
   /** An amount is a whole number, or a share such as 2% */
-  holds: 'share' | 'number' | 'amount' | 'text';
+  holds: 'share' | 'number' | 'amount' | 'text' | 'truth';
 }
 
 export const FIELDS: Record<Name, Field> = {
@@ -26,6 +26,7 @@ export const FIELDS: Record<Name, Field> = {
   k: { label: 'Times in a row', description: 'How often each must pass', holds: 'number' },
   noRegression: { label: 'Baseline', description: 'Its name, such as main', holds: 'text' },
   minEffect: { label: 'Smallest drop', description: 'That counts; empty: any', holds: 'share' },
+  allowGone: { label: 'May be missing', description: 'true if subjects may', holds: 'truth' },
   alpha: { label: 'Chance of error', description: 'Usually 0.05', holds: 'number' },
   maxErrors: { label: 'At most', description: 'Runs, such as 3 or 2%', holds: 'amount' },
   maxFlaky: { label: 'At most', description: 'Subjects, such as 3 or 2%', holds: 'amount' },
@@ -47,7 +48,7 @@ export const KINDS: Record<Kind, { label: string; fields: Name[] }> = {
   passHatK: { label: 'Passes several times in a row', fields: ['passHatK', 'k', ...PART, 'confidence'] },
   noRegression: {
     label: 'No regression',
-    fields: ['noRegression', 'minEffect', 'alpha', ...PART, 'confidence'],
+    fields: ['noRegression', 'minEffect', 'allowGone', 'alpha', ...PART, 'confidence'],
   },
   maxErrors: { label: 'Errors', fields: ['maxErrors', ...PART] },
   maxFlaky: { label: 'Flaky subjects', fields: ['maxFlaky', ...PART] },
@@ -97,8 +98,9 @@ export function withField(requirement: Requirement, name: Name, text: string): R
   return { ...others, [name]: value };
 }
 
-export function typedValue(holds: Field['holds'], text: string): number | string | undefined {
+export function typedValue(holds: Field['holds'], text: string): number | string | boolean | undefined {
   if (text.trim() === '') return undefined;
+  if (holds === 'truth') return text === 'true' ? true : text === 'false' ? false : text;
   const number = Number(text);
   // What is not a number goes to the server as it is, which says what it must be.
   return holds === 'text' || Number.isNaN(number) ? text : number;

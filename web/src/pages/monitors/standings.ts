@@ -8,5 +8,6 @@ export const STANDINGS: Record<Standing, { label: string; color: string }> = {
   learning: { label: 'learning', color: 'blue' },
   'in-band': { label: 'in its band', color: 'green' },
   'left-band': { label: 'left its band', color: 'red' },
+  unasserted: { label: 'nothing asserted', color: 'red' },
   'too-low': { label: 'rate too low to test', color: 'orange' },
 };

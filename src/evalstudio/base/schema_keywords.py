@@ -1,0 +1,84 @@
+"""Keywords of a JSON Schema that are none: what is misspelt checks nothing, and says nothing of it.
+
+JSON Schema takes every word it does not know for a remark. One that is almost a keyword, that other libraries
+use for one, or that holds a schema is a mistake; any other stays a remark.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from .problems import FieldPath, path_text
+
+_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SCHEMAS = (
+    *("additionalProperties", "items", "additionalItems", "contains", "propertyNames", "not", "if", "then"),
+    *("else", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+)
+_CHECKING = (
+    *("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
+    *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "maxContains"),
+    *("minContains", "maxProperties", "minProperties", "required", "dependentRequired", "format", "$ref"),
+    *("$dynamicRef", "$recursiveRef", *_OF_SCHEMAS, *_LISTS, *_SCHEMAS),
+)
+# Of the standard, of OpenAPI, and of what tools for forms and models write.
+_REMARKS = (
+    *("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$comment"),
+    *("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples", "example"),
+    *("contentEncoding", "contentMediaType", "nullable", "discriminator", "xml", "externalDocs"),
+    *("propertyOrdering", "enumNames", "enumDescriptions", "markdownDescription", "errorMessage", "strict"),
+)
+_KNOWN = frozenset((*_CHECKING, *_REMARKS))
+_NAMES_ELSEWHERE = {"min": "minimum", "max": "maximum", "regex": "pattern", "regexp": "pattern"}
+# Shorter ones are too near to plain words: "note" is no "not".
+_NEAR = [word for word in _CHECKING if len(word) > 3]
+_SIMILARITY = 0.8
+_TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
+
+
+def misspelt_keyword(schema: object) -> str | None:
+    """The first word of a schema that is meant as a keyword and is none, with its place, in words."""
+    for path, part in _parts(schema):
+        for word, value in part.items():
+            if word not in _KNOWN and not word.lower().startswith("x-") and (hint := _meant(word, value)):
+                place = path_text((*path, word))
+                return f"{place}: is no keyword of JSON Schema, so it would check nothing; {hint}"
+    return None
+
+
+def _meant(word: str, value: object) -> str | None:
+    keyword = _NAMES_ELSEWHERE.get(word.lower())
+    if keyword is None:
+        keyword = next(iter(difflib.get_close_matches(word, _NEAR, 1, _SIMILARITY)), None)
+        keyword = keyword or next((known for known in _NEAR if known.lower() == word.lower()), None)
+    if keyword is not None:
+        return f"did you mean {keyword}?"
+    kind: object = cast(Mapping[str, Any], value).get("type") if isinstance(value, Mapping) else None
+    return "did you mean it as one of properties?" if isinstance(kind, str) and kind in _TYPES else None
+
+
+def _parts(schema: object) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
+    """Every schema inside a schema, itself first; without recursion, however deep they are nested."""
+    waiting: list[tuple[FieldPath, object]] = [((), schema)]
+    while waiting:
+        path, part = waiting.pop()
+        if isinstance(part, list):
+            items = cast(list[object], part)
+            waiting += [((*path, number), item) for number, item in enumerate(items)]
+        elif isinstance(part, Mapping):
+            fields = cast(Mapping[str, Any], part)
+            yield path, fields
+            waiting += [((*path, key), fields[key]) for key in (*_SCHEMAS, *_LISTS) if key in fields]
+            for key in _OF_SCHEMAS:
+                named: object = fields.get(key)
+                if isinstance(named, Mapping):
+                    inner = cast(Mapping[str, Any], named)
+                    # A list here names properties and is no schema.
+                    waiting += [
+                        ((*path, key, str(name)), item)
+                        for name, item in inner.items()
+                        if not isinstance(item, list)
+                    ]
