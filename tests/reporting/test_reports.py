@@ -9,10 +9,12 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import JUnitXml
 from tests.support.plugin_files import REPOSITORY
+from tests.support.references import Reference
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.project.entities import Counts
@@ -24,6 +26,7 @@ from evalstudio.reporting.reports.model import ReportFinding, SubjectLine
 from evalstudio.reporting.reports.recorded import recorded_source
 from evalstudio.reporting.requirements import RequirementResult
 
+xmlschema: Any = Reference("xmlschema")
 HOSTILE = "</td><script>alert(1)</script> ]]> \x00\x1b[31m \ud800 | `x` @team #1 https://evil.example\n=1+1"
 
 
@@ -116,8 +119,6 @@ def test_hostile_text_is_only_text_in_every_format(kind: Format) -> None:
 
 
 def check_against_the_schema(text: str) -> None:
-    import xmlschema
-
     xmlschema.XMLSchema(str(REPOSITORY / "tests/support/junit.xsd")).validate(text)
 
 
