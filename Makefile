@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Without bytecode every command of the tests would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup web demo test parts soak lint types types-src types-tests web-check format hooks coverage mutants bench bench-peers lock clean
+.PHONY: help setup web demo test parts pytest web-tests soak lint style types web-check format hooks coverage mutants bench bench-peers lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -23,10 +23,17 @@ demo: setup ## Evaluate a bundled booking agent and find its planted bug, no key
 	@PATH="$(CURDIR)/$(BIN):$$PATH" evalstudio demo
 	@echo "  (evalstudio lives in $(BIN): source $(BIN)/activate)"
 
-test: setup parts lint ## Check and test everything, reduced sizes
+# The types and the web are checked while the tests wait for servers, processes and browsers.
+test: setup parts style ## Check and test everything, reduced sizes
+	@$(MAKE) --no-print-directory -j3 types web-tests pytest
+
+# More processes than cores, as they wait a lot. A make that a test runs is one of its own.
+pytest: setup parts
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile \
+		--no-loadscope-reorder tests
+
+web-tests: web-check
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm test --silent
-	@# Browsers and servers wait a lot: more processes than cores.
-	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder tests
 
 parts:
 	@scripts/test-parts
@@ -35,19 +42,16 @@ soak: setup parts ## The full-size fault, load and growth tests
 	@scripts/test-parts faketime
 	@$(BIN)/python -m pytest -m soak -s
 
-lint: setup ## Format check, lint, types, layers of packages
-	@$(MAKE) --no-print-directory -j2 --output-sync types-src types-tests web-check
+lint: setup style ## Format check, lint, types, layers of packages
+	@$(MAKE) --no-print-directory -j2 --output-sync types web-check
+
+style: setup
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-cache | tail -n 4
 
-types: types-src types-tests
-
-types-src: setup
+types: setup
 	@$(BIN)/basedpyright --warnings
-
-types-tests: setup
-	@$(BIN)/basedpyright --warnings -p pyrightconfig.tests.json
 
 web-check: setup
 	@cd web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm run --silent check

@@ -64,7 +64,7 @@ def new_context(browser: Browser, url: str, *, scheme: str = "light") -> Browser
 
 def watched(context: BrowserContext, url: str) -> Watch:
     """A new window; what goes wrong in it is written down."""
-    watch = Watch(context.new_page())
+    watch = Watch(_new_tab(context))
     watch.page.on("pageerror", lambda error: watch.errors.append(str(error)))
     watch.page.on(
         "request",
@@ -73,6 +73,14 @@ def watched(context: BrowserContext, url: str) -> Watch:
         ),
     )
     return watch
+
+
+def _new_tab(context: BrowserContext) -> Page:
+    """Beside an empty page that stays: a browser's window takes longer to open than most tests take."""
+    empty = context.pages[0] if context.pages else context.new_page()
+    with context.expect_page() as opened:
+        empty.evaluate("() => { window.open('about:blank', '_blank', 'noopener'); }")
+    return opened.value
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis_jsonschema import from_schema
 from tests.support.fuzzing import JSON, LONGEST_GAP, MESSAGES, SHORT, TEXTS, Budget, longest_gap
 from tests.support.memory import peak_megabytes
 
@@ -48,6 +47,8 @@ class AnyModel:
 
 def written(definition: EvaluatorDefinition) -> st.SearchStrategy[Any]:
     """Configs that keep to the schema, configs that nearly do, and ones made for this evaluator."""
+    from hypothesis_jsonschema import from_schema
+
     schema = definition.config.schema
     names = st.sampled_from(sorted(schema.get("properties") or ["x"]))
     nearly = st.dictionaries(names, JSON | SHORT, max_size=4)

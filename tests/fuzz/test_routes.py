@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 import requests
-import schemathesis
-from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 from tests.support.api_server import ServerProcess
 from tests.support.fuzzing import LONGEST_GAP, Budget
 from tests.support.projects import apply_project, make_project, scripted
@@ -23,9 +21,6 @@ from evalstudio.server.app import openapi_text
 
 # They never end by themselves, or call out.
 LEFT_OUT = ["streamEvents", "testConnector", "invokeConnector"]
-CONFIG = SchemathesisConfig(
-    projects=ProjectsConfig(default=ProjectConfig(generation=GenerationConfig(allow_x00=True)))
-)
 
 
 class HealthWatch:
@@ -71,8 +66,7 @@ def test_no_request_breaks_the_server_or_leaves_a_run_behind(
     server, spent = ServerProcess(config), budget("routes")
     server.wait_ready(60)
     watch, http = HealthWatch(server.url), requests.Session()
-    schema = schemathesis.openapi.from_dict(json.loads(openapi_text()), config=CONFIG)
-    operations = _operations(schema.exclude(operation_id=LEFT_OUT))
+    operations = _operations()
     ids = {noun: _first(http, server.url, noun) for noun in ("evals", "scenarios", "connectors")}
 
     def check(case: Any) -> None:
@@ -111,5 +105,11 @@ def _first(http: requests.Session, url: str, noun: str) -> str:
     return http.get(f"{url}/api/{noun}?limit=1").json()["items"][0]["id"]
 
 
-def _operations(schema: Any) -> list[Any]:
-    return [result.ok() for result in schema.get_all_operations()]
+def _operations() -> list[Any]:
+    import schemathesis
+    from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
+
+    project = ProjectConfig(generation=GenerationConfig(allow_x00=True))
+    config = SchemathesisConfig(projects=ProjectsConfig(default=project))
+    schema: Any = schemathesis.openapi.from_dict(json.loads(openapi_text()), config=config)
+    return [result.ok() for result in schema.exclude(operation_id=LEFT_OUT).get_all_operations()]

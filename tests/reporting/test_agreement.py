@@ -10,12 +10,11 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.stats import inter_rater
+from tests.support.references import Reference
 
 from evalstudio.reporting.agreement import Weights, kappa
 
-# statsmodels comes without types.
-cohens_kappa: Any = inter_rater.cohens_kappa
+inter_rater: Any = Reference("statsmodels.stats.inter_rater")
 
 
 def marks(seed: int, number: int, *, likeness: float, most: int = 5) -> list[tuple[int, int]]:
@@ -39,7 +38,7 @@ def table_of(pairs: list[tuple[int, int]], most: int = 5) -> Any:
 @pytest.mark.parametrize("number", [15, 200])
 def test_kappa_is_that_of_statsmodels(weights: Weights, likeness: float, number: int) -> None:
     pairs = marks(number, number, likeness=likeness)
-    expected = cohens_kappa(table_of(pairs), wt=None if weights == "none" else weights).kappa
+    expected = inter_rater.cohens_kappa(table_of(pairs), wt=None if weights == "none" else weights).kappa
     interval = kappa(pairs, weights=weights, scale=range(1, 6))
     assert interval.estimate == pytest.approx(expected)
 
@@ -47,7 +46,7 @@ def test_kappa_is_that_of_statsmodels(weights: Weights, likeness: float, number:
 @pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
 def test_with_many_items_the_interval_is_that_of_statsmodels(weights: Weights) -> None:
     pairs = marks(3, 3000, likeness=0.6)
-    expected = cohens_kappa(table_of(pairs), wt=None if weights == "none" else weights)
+    expected = inter_rater.cohens_kappa(table_of(pairs), wt=None if weights == "none" else weights)
     interval = kappa(pairs, weights=weights, scale=range(1, 6))
     assert (interval.low, interval.high) == pytest.approx((expected.kappa_low, expected.kappa_upp), abs=0.003)
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
-from scipy import stats as scipy_stats
+from tests.support.references import Reference
 
 from evalstudio.reporting.distributions import (
     beta_cdf,
@@ -23,8 +22,8 @@ from evalstudio.reporting.distributions import (
     t_quantile,
 )
 
-# scipy comes without types.
-scipy: Any = scipy_stats
+scipy: Any = Reference("scipy.stats")
+special: Any = Reference("scipy.special")
 
 
 @pytest.mark.parametrize("x", [-38.0, -5.0, -1.96, 0.0, 0.3, 8.0])

@@ -6,12 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from scipy import stats as scipy_stats
+from tests.support.references import Reference
 
 from evalstudio.reporting.flakiness import History, drop_probability, judge_drops
 
-# scipy comes without types.
-scipy: Any = scipy_stats
+scipy: Any = Reference("scipy.stats")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
-from statsmodels.regression.linear_model import OLS
-from statsmodels.stats import proportion
+from tests.support.references import Reference
 
 from evalstudio.reporting.distributions import beta_cdf
 from evalstudio.reporting.intervals import (
@@ -25,10 +23,9 @@ from evalstudio.reporting.intervals import (
     wilson_interval,
 )
 
-# scipy and statsmodels come without types.
-scipy: Any = scipy_stats
-wilson_of_statsmodels: Any = proportion.proportion_confint
-regression: Any = OLS
+scipy: Any = Reference("scipy.stats")
+proportions: Any = Reference("statsmodels.stats.proportion")
+linear_model: Any = Reference("statsmodels.regression.linear_model")
 
 counts = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda pair: (min(pair), max(pair)))
 
@@ -39,7 +36,7 @@ counts = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda pair: (min
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_subjects_that_ran_once_have_wilsons_interval(passed: int, of: int, confidence: float) -> None:
     interval = rate_interval([(1, 1)] * passed + [(0, 1)] * (of - passed), confidence)
-    expected = wilson_of_statsmodels(passed, of, alpha=1 - confidence, method="wilson")
+    expected = proportions.proportion_confint(passed, of, alpha=1 - confidence, method="wilson")
     assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
 
 
@@ -101,7 +98,9 @@ def test_the_clustered_variance_is_the_one_of_statsmodels(seed: int) -> None:
     ]
     flat = [value for group in groups for value in group]
     labels = [place for place, group in enumerate(groups) for _ in group]
-    fitted = regression(flat, numpy.ones(len(flat))).fit(cov_type="cluster", cov_kwds={"groups": labels})
+    fitted = linear_model.OLS(flat, numpy.ones(len(flat))).fit(
+        cov_type="cluster", cov_kwds={"groups": labels}
+    )
     mean = sum(flat) / len(flat)
     ours = _clustered_variance([((sum(group), len(group)), 1) for group in groups], mean)
     assert ours == pytest.approx(float(fitted.bse[0]) ** 2, rel=1e-9)

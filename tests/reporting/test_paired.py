@@ -10,9 +10,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize
-from scipy import stats as scipy_stats
-from statsmodels.stats import contingency_tables, multitest, power
+from tests.support.references import Reference
 
 from evalstudio.reporting.paired import (
     Pair,
@@ -24,12 +22,11 @@ from evalstudio.reporting.paired import (
     sign_flip,
 )
 
-# scipy and statsmodels come without types.
-scipy: Any = scipy_stats
-minimize: Any = optimize.minimize_scalar
-mcnemar_of_statsmodels: Any = contingency_tables.mcnemar
-multipletests: Any = multitest.multipletests
-t_power: Any = power.TTestPower
+scipy: Any = Reference("scipy.stats")
+optimize: Any = Reference("scipy.optimize")
+contingency_tables: Any = Reference("statsmodels.stats.contingency_tables")
+multitest: Any = Reference("statsmodels.stats.multitest")
+power: Any = Reference("statsmodels.stats.power")
 
 
 def once(both: int, better: int, worse: int, neither: int) -> list[Pair]:
@@ -45,7 +42,7 @@ def once(both: int, better: int, worse: int, neither: int) -> list[Pair]:
 @pytest.mark.parametrize(("better", "worse"), [(0, 0), (0, 1), (1, 7), (5, 5), (3, 12), (40, 80), (0, 190)])
 def test_single_runs_have_the_exact_mcnemar_test(better: int, worse: int) -> None:
     comparison = compare_rates(once(6, better, worse, 4))
-    expected = mcnemar_of_statsmodels([[6, better], [worse, 4]], exact=True).pvalue
+    expected = contingency_tables.mcnemar([[6, better], [worse, 4]], exact=True).pvalue
     assert comparison.test == "mcnemar"
     assert comparison.p == pytest.approx(expected)
     assert mcnemar(better, worse) == pytest.approx(expected)
@@ -99,7 +96,7 @@ def test_at_its_ends_the_score_statistic_is_196(better: int, worse: int, alike: 
             return -(better * math.log(up) + worse * math.log(down) + alike * math.log(rest))
 
         bounds = (max(0.0, -end) + 1e-12, (1 - end) / 2 - 1e-12)
-        down = minimize(lack, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
+        down = optimize.minimize_scalar(lack, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
         variance = number * (2 * down + end - end * end)
         assert abs(better - worse - number * end) / math.sqrt(variance) == pytest.approx(1.959964, abs=1e-3)
 
@@ -161,7 +158,7 @@ def test_five_subjects_cannot_show_a_difference(subjects: int, possible: bool) -
 def test_the_smallest_detectable_difference_is_the_one_of_a_power_analysis(number: int) -> None:
     half = [float(place) for place in range(1, number // 2 + 1)]
     differences = [*half, *(-one for one in half)]
-    effect = t_power().solve_power(nobs=number, alpha=0.05, power=0.8)
+    effect = power.TTestPower().solve_power(nobs=number, alpha=0.05, power=0.8)
     expected = effect * float(numpy.std(differences, ddof=1))
     assert compare_values(differences).detectable == pytest.approx(expected, rel=0.02)
 
@@ -185,7 +182,7 @@ def test_measurements_whose_spread_is_unknown_show_nothing(differences: list[flo
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_the_correction_for_many_is_the_one_of_statsmodels(ps: list[float]) -> None:
-    assert benjamini_hochberg(ps) == pytest.approx(list(multipletests(ps, method="fdr_bh")[1]))
+    assert benjamini_hochberg(ps) == pytest.approx(list(multitest.multipletests(ps, method="fdr_bh")[1]))
 
 
 def test_nothing_needs_no_correction() -> None:

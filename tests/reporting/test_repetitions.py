@@ -12,7 +12,7 @@ import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
+from tests.support.references import Reference
 
 from evalstudio.reporting.intervals import wilson_interval
 from evalstudio.reporting.repetitions import (
@@ -24,8 +24,7 @@ from evalstudio.reporting.repetitions import (
     pass_hat_k,
 )
 
-# scipy comes without types.
-scipy: Any = scipy_stats
+scipy: Any = Reference("scipy.stats")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-import xmlschema
 from junitparser import JUnitXml
 from tests.support.plugin_files import REPOSITORY
+from tests.support.references import Reference
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.project.entities import Counts
@@ -25,8 +26,8 @@ from evalstudio.reporting.reports.model import ReportFinding, SubjectLine
 from evalstudio.reporting.reports.recorded import recorded_source
 from evalstudio.reporting.requirements import RequirementResult
 
+xmlschema: Any = Reference("xmlschema")
 HOSTILE = "</td><script>alert(1)</script> ]]> \x00\x1b[31m \ud800 | `x` @team #1 https://evil.example\n=1+1"
-XSD = xmlschema.XMLSchema(str(REPOSITORY / "tests/support/junit.xsd"))
 
 
 @dataclass
@@ -117,6 +118,10 @@ def test_hostile_text_is_only_text_in_every_format(kind: Format) -> None:
         assert all(line.startswith("::") for line in text.splitlines())
 
 
+def check_against_the_schema(text: str) -> None:
+    xmlschema.XMLSchema(str(REPOSITORY / "tests/support/junit.xsd")).validate(text)
+
+
 def test_junit_is_read_by_its_readers_and_fits_the_schema() -> None:
     runs = [
         made(1, "pass", "steady"),
@@ -129,7 +134,7 @@ def test_junit_is_read_by_its_readers_and_fits_the_schema() -> None:
     ]
     report = source(runs)
     text = written("junit", report)
-    XSD.validate(text)
+    check_against_the_schema(text)
     [suite] = JUnitXml.fromstring(text.encode())
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (5, 2, 1, 1)
     cases = {case.classname: case for case in suite}
@@ -143,7 +148,7 @@ def test_junit_is_read_by_its_readers_and_fits_the_schema() -> None:
 def test_what_is_flaky_but_tolerated_is_a_flaky_failure_of_a_passing_test() -> None:
     report = source([made(1, "pass", "moody"), made(2, "fail", "moody")], standing="met")
     text = written("junit", report)
-    XSD.validate(text)
+    check_against_the_schema(text)
     assert "<flakyFailure" in text
     assert "<failure" not in text
     [suite] = JUnitXml.fromstring(text.encode())

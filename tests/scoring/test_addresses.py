@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pyarrow as arrow
-import pyarrow.parquet as parquet
 import pytest
 from tests.support.s3_server import SECRET, S3Server, running_s3
 from tests.support.scoring_files import CommandResult, Folder, command, rows
@@ -59,6 +57,9 @@ def compared(lines: list[bytes]) -> list[dict[str, Any]]:
 def test_a_bucket_comes_to_what_a_file_comes_to(
     s3: S3Server, folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     records = [*rows(40), *rows(2)]
     here = folder.dataset(records)
     columns = {name: [row[name] for row in records] for name in records[0]}

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as arrow
-import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -182,6 +180,9 @@ def score_without_output(folder: Folder) -> DatasetSummary:
 
 
 def test_tables_are_scored_in_shards_too(folder: Folder) -> None:
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     table = "id,response,groundTruth\n" + "".join(f'r{n},"answer\n{n}",answer 1\n' for n in range(40))
     folder.dataset(table, "records.csv")
     both_ways(folder, "records.csv")

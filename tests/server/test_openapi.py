@@ -5,30 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
-import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.config import (
-    CoveragePhaseConfig,
-    GenerationConfig,
-    PhasesConfig,
-    ProjectConfig,
-    ProjectsConfig,
-    SchemathesisConfig,
-)
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
-from tests.support import generating as generating
 from tests.support.api_server import ServerProcess
-from tests.support.postgres import running_postgres
+from tests.support.postgres import PostgresServer
 from tests.support.projects import make_project, scripted
 
 from evalstudio.server.app import create_app, openapi_text
@@ -43,15 +28,16 @@ OPERATIONS = [
 ]
 # One never ends, the others call out.
 _LEFT_OUT = ["streamEvents", "testConnector", "invokeConnector"]
-_CONFIG = SchemathesisConfig(
-    projects=ProjectsConfig(
-        default=ProjectConfig(
-            phases=PhasesConfig(coverage=CoveragePhaseConfig(enabled=False)),
-            generation=GenerationConfig(allow_x00=True, max_examples=8),
-        )
-    )
+AIMED_AT = [
+    (path, method) for path, method, operation in OPERATIONS if operation["operationId"] not in _LEFT_OUT
+]
+SETTINGS = settings(
+    max_examples=8,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]
 )
-schema = schemathesis.openapi.from_dict(DOCUMENT, config=_CONFIG).exclude(operation_id=_LEFT_OUT)
 
 
 class Served:
@@ -86,25 +72,28 @@ class Served:
     def _first(self, noun: str) -> str:
         return self.http.get(f"{self.url}/api/{noun}?limit=1").json()["items"][0]["id"]
 
-    def aim(self, case: Any) -> None:
+    def aim(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Every other request is about something that exists."""
         self._turn += 1
-        noun = re.match(r"/api/(\w+)/\{id\}", case.operation.path)
+        noun = re.match(r"/api/(\w+)/\{id\}", path)
         if noun and self._turn % 2 and noun[1] in self.ids:
-            case.path_parameters["id"] = self.ids[noun[1]]
+            return {**parameters, "id": self.ids[noun[1]]}
+        return dict(parameters)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[list[Served]]:
+    """One server on each database: what is sent to one is sent to the other."""
     folder = tmp_path_factory.mktemp("served")
-    if request.param == "sqlite":
-        yield from _serve(make_project(folder, []))
-        return
-    with running_postgres() as postgres:
-        storage = {"type": "postgres", "connectionString": postgres.new_database()}
-        yield from _serve(make_project(folder, [], storage=storage))
+    storage = {"type": "postgres", "connectionString": postgres.new_database()}
+    with (
+        _serve(make_project(folder / "sqlite", [])) as on_sqlite,
+        _serve(make_project(folder / "postgres", [], storage=storage)) as on_postgres,
+    ):
+        yield [on_sqlite, on_postgres]
 
 
+@contextmanager
 def _serve(config: Path) -> Iterator[Served]:
     server = ServerProcess(config, "--no-processor")
     try:
@@ -117,26 +106,51 @@ def _serve(config: Path) -> Iterator[Served]:
         assert server.stop() == 0, server.log
 
 
-@schema.parametrize()
-@settings(
-    max_examples=8,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]
-)
-def test_no_request_breaks_it_or_gets_an_answer_it_does_not_describe(case: Any, served: Served) -> None:
-    served.aim(case)
-    case.call_and_validate(
-        base_url=served.url,
-        session=served.http,
-        checks=[
-            not_a_server_error,
-            status_code_conformance,
-            content_type_conformance,
-            response_schema_conformance,
-        ],
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """Imported and built here: it takes seconds, and every process that collects the tests would pay."""
+    import schemathesis
+    from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
+    from tests.support import generating as generating
+
+    project = ProjectConfig(generation=GenerationConfig(allow_x00=True, max_examples=SETTINGS.max_examples))
+    return schemathesis.openapi.from_dict(
+        DOCUMENT, config=SchemathesisConfig(projects=ProjectsConfig(default=project))
     )
+
+
+@pytest.mark.parametrize(("path", "method"), AIMED_AT, ids=lambda part: part)
+def test_no_request_breaks_it_or_gets_an_answer_it_does_not_describe(
+    path: str, method: str, schema: Any, served: list[Served]
+) -> None:
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.generation.hypothesis.builder import (
+        HypothesisTestConfig,
+        HypothesisTestMode,
+        create_test,
+    )
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
+
+    checks = [
+        not_a_server_error,
+        status_code_conformance,
+        content_type_conformance,
+        response_schema_conformance,
+    ]
+
+    def check(case: Any) -> None:
+        parameters = case.path_parameters
+        for one in served:
+            case.path_parameters = one.aim(path, parameters)
+            case.call_and_validate(base_url=one.url, session=one.http, checks=checks)
+
+    modes = [HypothesisTestMode.EXAMPLES, HypothesisTestMode.FUZZING]
+    config = HypothesisTestConfig(project=schema.config, modes=modes, settings=SETTINGS)
+    create_test(operation=schema[path][method], test_func=check, config=config)()
 
 
 class TestTheDescription:

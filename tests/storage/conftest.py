@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.postgres import PostgresServer
 
 from evalstudio.project.config import StorageSettings
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store
 from evalstudio.storage.schema import metadata
 from evalstudio.storage.store import SqlStore
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 def on_postgres(dsn: str) -> StorageSettings:

@@ -11,8 +11,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert
 from tests.storage.conftest import on_postgres
 from tests.support.postgres import PostgresServer
@@ -54,6 +52,9 @@ async def on_server(dsn: str, work: object) -> None:
 
 
 async def test_the_migrations_make_exactly_the_tables_that_are_declared(store: SqlStore) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
     def differences(unit: Transaction) -> list[object]:
         context = MigrationContext.configure(unit.connection, opts={"compare_type": False})
         return list(compare_metadata(context, schema.metadata))

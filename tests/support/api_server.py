@@ -145,7 +145,7 @@ class ServerThread:
             self._ready.set()
             await self._stop.wait()
 
-    def wait_ready(self, seconds: float = 30) -> None:
+    def wait_ready(self, seconds: float = 120) -> None:
         assert self._ready.wait(seconds), "the server did not get ready"
         assert self._problem is None, self._problem
 
@@ -181,7 +181,7 @@ class ServerProcess:
                 [*command, *options], stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **(env or {})}
             )
 
-    def wait_ready(self, seconds: float = 30) -> None:
+    def wait_ready(self, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:

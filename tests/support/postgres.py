@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -65,6 +66,40 @@ def free_port() -> int:
             return port
 
 
+class Connections:
+    """One to each database that is asked for, in a loop and a thread of their own, beside any test's loop.
+
+    A client that is started for each statement takes far longer than the statement.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._open: dict[str, Any] = {}
+
+    def execute(self, dsn: str, statement: str) -> None:
+        asyncio.run_coroutine_threadsafe(self._execute(dsn, statement), self._loop).result(120)
+
+    async def _execute(self, dsn: str, statement: str) -> None:
+        import asyncpg
+
+        connection = self._open.get(dsn)
+        if connection is None or connection.is_closed():
+            connection = self._open[dsn] = await asyncpg.connect(dsn)
+        await connection.execute(statement)
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(120)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        for connection in self._open.values():
+            await connection.close()
+
+
 class PostgresServer:
     """A running server that can be restarted in the middle of a test."""
 
@@ -74,10 +109,11 @@ class PostgresServer:
         self._bin = _binaries()
         self._as = _other_user()
         self._process: subprocess.Popen[Any] | None = None
+        self._connections: Connections | None = None
         self._with_schema: str | None = None
 
-    def _run(self, *command: str, **more: Any) -> None:
-        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._as, **more)
+    def _run(self, *command: str) -> None:
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._as)
 
     def create(self) -> None:
         if self._as:
@@ -128,6 +164,9 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Stop at once, as a crash would."""
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
         if self._process is not None:
             self._process.send_signal(3)
             self._process.wait(30)
@@ -144,15 +183,15 @@ class PostgresServer:
     def password(self) -> str:
         return _PASSWORD
 
-    def psql(self, statement: str, database: str = "postgres") -> None:
-        where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", database]
-        command = [str(self._bin / "psql"), *where, "-q", "-c", statement]
-        self._run(*command, env={**os.environ, "PGPASSWORD": _PASSWORD})
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        if self._connections is None:
+            self._connections = Connections()
+        self._connections.execute(self.dsn(database), statement)
 
     def new_database(self, like: str = "template1") -> str:
         """A fresh empty database, or a copy of another; its connection string."""
         name = f"t{uuid.uuid4().hex}"
-        self.psql(f"CREATE DATABASE {name} TEMPLATE {like}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
         return self.dsn(name)
 
     def new_project_database(self) -> str:
@@ -167,7 +206,7 @@ class PostgresServer:
 
     def clear(self, dsn: str, tables: Iterable[str]) -> None:
         """Empty tables, in an order in which nothing refers to what is gone."""
-        self.psql(";".join(f"DELETE FROM {table}" for table in tables), dsn.rpartition("/")[2])
+        self.execute(";".join(f"DELETE FROM {table}" for table in tables), dsn.rpartition("/")[2])
 
 
 @contextmanager
