@@ -107,16 +107,18 @@ def test_what_cannot_be_done_at_an_address_is_told(
 ) -> None:
     s3.put("few.jsonl", folder.dataset(rows(3)).read_bytes())
     s3.put("mine/letter.txt", b"dear")
+    report = folder.path / "report.md"
     for words, more in (
         ("end it with /", ("-o", "s3://evals/results.jsonl")),
         ("s3://evals/mine/: holds something, but no results", ("-o", "s3://evals/mine/")),
         ("s3://nowhere/x/: cannot be written", ("-o", "s3://nowhere/x/")),
-        ("--report needs a results file", ("-o", "s3://evals/r/", "--report", "md=r.md")),
+        ("--report needs a results file", ("-o", "s3://evals/r/", "--report", f"md={report}")),
         ("--retry-errors needs a results file", ("-o", "s3://evals/r/", "--resume", "--retry-errors")),
     ):
         said = score(capsys, folder, "s3://evals/few.jsonl", *more)
         assert (said.code, words in said.err) == (2, True), said
     assert s3.names("mine/") == ["mine/letter.txt"]
+    assert not report.exists()
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
     said = score(capsys, folder, "s3://evals/few.jsonl")
     assert (said.code, 'pip install "evalstudio[s3]"' in said.err) == (2, True)

@@ -54,8 +54,12 @@ def _writable(path: Path) -> Path:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
         with path.open("a"):
             pass
+        if is_new:
+            # An empty file would look like a report of a command that is refused or stopped.
+            path.unlink()
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written ({error.strerror})") from None
     return path
