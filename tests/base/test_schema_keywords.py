@@ -51,3 +51,11 @@ def test_schemas_may_be_nested_as_deep_as_somebody_likes() -> None:
     for _ in range(5_000):
         schema = {"not": schema}
     assert misspelt_keyword(schema) is not None
+
+
+def test_a_schema_of_nothing_but_unknown_words_is_refused_before_all_are_compared() -> None:
+    many = misspelt_keyword({f"word{number}": 1 for number in range(100_000)})
+    assert many is not None
+    assert "more than 2,000 words that are no keywords" in many
+    assert misspelt_keyword({"properties": {f"p{number}": {"note": ""} for number in range(5_000)}}) is None
+    assert misspelt_keyword({"remark" * 1_000: 1, "x-" + "y" * 1_000: 2}) is None

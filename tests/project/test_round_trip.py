@@ -116,7 +116,9 @@ def projects(draw: st.DrawFn) -> dict[Any, list[Any]]:
         StoredMonitor(
             name=name,
             scenario_ids=[draw(st.sampled_from([s.id for s in scenarios]))],
-            **draw(optional(description=texts, sampling_rate=st.floats(0, 1, exclude_min=True), filter=_filters)),
+            **draw(
+                optional(description=texts, sampling_rate=st.floats(0, 1, exclude_min=True), filter=_filters)
+            ),
         )
         for name in draw(some_names)
     ]

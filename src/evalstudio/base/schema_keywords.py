@@ -36,24 +36,39 @@ _NAMES_ELSEWHERE = {"min": "minimum", "max": "maximum", "regex": "pattern", "reg
 # Shorter ones are too near to plain words: "note" is no "not".
 _NEAR = [word for word in _CHECKING if len(word) > 3]
 _SIMILARITY = 0.8
+_LONGEST = max(map(len, _NEAR)) + 5
+# To compare one takes 50 µs; a schema that somebody wrote has few.
+_MOST_UNKNOWN = 2_000
 _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
 
 
 def misspelt_keyword(schema: object) -> str | None:
     """The first word of a schema that is meant as a keyword and is none, with its place, in words."""
+    keywords: dict[str, str | None] = {}
     for path, part in _parts(schema):
         for word, value in part.items():
-            if word not in _KNOWN and not word.lower().startswith("x-") and (hint := _meant(word, value)):
+            if word in _KNOWN or word.lower().startswith("x-"):
+                continue
+            if word not in keywords:
+                keywords[word] = _keyword_like(word)
+            if len(keywords) > _MOST_UNKNOWN:
+                return f"it has more than {_MOST_UNKNOWN:,} words that are no keywords; begin remarks with x-"
+            if hint := _meant(keywords[word], value):
                 place = path_text((*path, word))
                 return f"{place}: is no keyword of JSON Schema, so it would check nothing; {hint}"
     return None
 
 
-def _meant(word: str, value: object) -> str | None:
-    keyword = _NAMES_ELSEWHERE.get(word.lower())
-    if keyword is None:
-        keyword = next(iter(difflib.get_close_matches(word, _NEAR, 1, _SIMILARITY)), None)
-        keyword = keyword or next((known for known in _NEAR if known.lower() == word.lower()), None)
+def _keyword_like(word: str) -> str | None:
+    if len(word) > _LONGEST:
+        return None
+    if (keyword := _NAMES_ELSEWHERE.get(word.lower())) is not None:
+        return keyword
+    near = difflib.get_close_matches(word, _NEAR, 1, _SIMILARITY)
+    return next(iter(near), None) or next((known for known in _NEAR if known.lower() == word.lower()), None)
+
+
+def _meant(keyword: str | None, value: object) -> str | None:
     if keyword is not None:
         return f"did you mean {keyword}?"
     kind: object = cast(Mapping[str, Any], value).get("type") if isinstance(value, Mapping) else None
