@@ -36,8 +36,7 @@ async def test_what_must_be_there_must_be_written_as_it_is() -> None:
     assert await outcome(disguised, "rule-based", {"rules": [includes]}) == "fail"
     least = {"type": "keyword_count", "keywords": ["refund"], "min": 1}
     assert await outcome(disguised, "rule-based", {"rules": [least]}) == "fail"
-    keywords = {"expectedKeywords": ["refund"]}
-    assert await outcome(disguised, "keyword-coverage", keywords) == "fail"
+    assert await outcome(disguised, "keyword-coverage", {"expectedKeywords": ["refund"]}) == "fail"
 
 
 async def test_many_terms_are_looked_for_in_the_same_way() -> None:
