@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from itertools import cycle
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from evalstudio.project.config import StorageSettings
@@ -51,16 +51,15 @@ def _other_user() -> dict[str, Any]:
     raise RuntimeError("there is no user to run PostgreSQL as")
 
 
-# Below the ports that the system gives to connections, and from another one on in each process: what several
-# processes find free at the same moment must not be the same.
-_ports = cycle(range(12_000, 32_000))
-for _ in range(os.getpid() * 37 % 20_000):
-    next(_ports)
+# Below the ports that the system gives to connections. By chance: processes that count on from somewhere find
+# the same port free at the same moment, again and again once they keep step.
+_PORTS = range(12_000, 32_000)
+_chance = SystemRandom()
 
 
 def free_port() -> int:
     while True:
-        port = next(_ports)
+        port = _chance.choice(_PORTS)
         with socket.socket() as listening, suppress(OSError):
             listening.bind(("127.0.0.1", port))
             return port
