@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ import pytest
 
 from evalstudio import run_evaluation
 from evalstudio.storage.json_lines import JsonFileStorageProvider, iter_results
+
+WEST = timezone(timedelta(hours=-14))
+# In UTC it would be after the last year.
+LAST = datetime.max.replace(tzinfo=WEST)
 
 APPENDS = """
 import asyncio, sys
@@ -146,6 +150,8 @@ class HasJson:
         (float("inf"), None),
         ({"at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}, {"at": "2026-01-02T03:04:05.000Z"}),
         ({"at": datetime(2026, 1, 2), "big": 2**70}, {"at": "2026-01-02T00:00:00.000Z", "big": str(2**70)}),
+        ({"at": LAST}, {"at": "9999-12-31 23:59:59.999999-14:00"}),
+        ({"at": LAST, "big": 2**70}, {"at": str(LAST), "big": str(2**70)}),
         (HasJson(), {"deep": [1, 2]}),
         ({"here": HasJson(), "half": "\ud800"}, {"here": {"deep": [1, 2]}, "half": "\ufffd"}),
         (Path("/tmp"), "/tmp"),

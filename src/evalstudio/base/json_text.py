@@ -54,7 +54,7 @@ def clean_text(text: str) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return iso(value)
+        return _moment(value)
     if callable(value):
         raise TypeError("a function has no place in JSON")
     if isinstance(value, AnySet):
@@ -72,6 +72,14 @@ def _json_of(value: object) -> object | None:
     return convert(exclude_none=True) if callable(convert) else None
 
 
+def _moment(value: datetime) -> str:
+    try:
+        return iso(value)
+    except ValueError:
+        # In another time zone it would be before the first year, or after the last.
+        return str(value)
+
+
 def _clean(value: Any, depth: int) -> Any:
     """The same value in what JSON can hold; the deepest parts become an ellipsis."""
     if depth > _DEEPEST:
@@ -84,7 +92,7 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, datetime):
-        return iso(value)
+        return _moment(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     as_json = _json_of(value)

@@ -166,12 +166,7 @@ _INDEXED = (
 
 
 # Rows are numbered as they come, so that this is at least how many there are.
-_NEWEST_ROW = Prepared(select(func.max(literal_column("rowid", Integer))).select_from(runs))
-
-
-def _newest_row(unit: Transaction) -> int:
-    row = _NEWEST_ROW.first_row(unit, {})
-    return (row[0] if row else None) or 0
+_NEWEST_ROW = Prepared(select(func.coalesce(func.max(literal_column("rowid", Integer)), 0)).select_from(runs))
 
 
 @lru_cache(64)
@@ -187,7 +182,7 @@ def _last_looked_at(unit: Transaction, values: Mapping[str, Any], cursor: str | 
 
     SQLite knows that they are few without counting them, and is spared the walk along the index.
     """
-    if not unit.is_postgres and _newest_row(unit) <= MOST_SCANNED:
+    if not unit.is_postgres and (row := _NEWEST_ROW.first_row(unit, {})) and row[0] <= MOST_SCANNED:
         return None
     owner = next((name for name in _OWNERS if name in values), None)
     leading = {name: value for name, value in values.items() if name == owner or name in _MOMENTS}
