@@ -59,3 +59,20 @@ def test_a_schema_of_nothing_but_unknown_words_is_refused_before_all_are_compare
     assert "more than 2,000 words that are no keywords" in many
     assert misspelt_keyword({"properties": {f"p{number}": {"note": ""} for number in range(5_000)}}) is None
     assert misspelt_keyword({"remark" * 1_000: 1, "x-" + "y" * 1_000: 2}) is None
+
+
+def test_a_schema_that_holds_itself_is_looked_at_once() -> None:
+    endless: dict[str, Any] = {"type": "object"}
+    endless["not"] = endless
+    assert misspelt_keyword(endless) is None
+    endless["properties"] = {"a": {"anyOf": [endless, {"requird": []}]}}
+    told = misspelt_keyword(endless)
+    assert told is not None
+    assert told.startswith("properties.a.anyOf[1].requird:")
+
+
+def test_a_part_that_stands_in_many_places_is_looked_at_once() -> None:
+    part: dict[str, Any] = {"type": "string"}
+    for _ in range(200):
+        part = {"allOf": [part, part]}
+    assert misspelt_keyword(part) is None

@@ -45,7 +45,7 @@ _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "
 def misspelt_keyword(schema: object) -> str | None:
     """The first word of a schema that is meant as a keyword and is none, with its place, in words."""
     keywords: dict[str, str | None] = {}
-    for path, part in _parts(schema):
+    for place, part in _parts(schema):
         for word, value in part.items():
             if word in _KNOWN or word.lower().startswith("x-"):
                 continue
@@ -54,8 +54,8 @@ def misspelt_keyword(schema: object) -> str | None:
             if len(keywords) > _MOST_UNKNOWN:
                 return f"it has more than {_MOST_UNKNOWN:,} words that are no keywords; begin remarks with x-"
             if hint := _meant(keywords[word], value):
-                place = path_text((*path, word))
-                return f"{place}: is no keyword of JSON Schema, so it would check nothing; {hint}"
+                where = path_text(_Place(place, word).path())
+                return f"{where}: is no keyword of JSON Schema, so it would check nothing; {hint}"
     return None
 
 
@@ -75,25 +75,48 @@ def _meant(keyword: str | None, value: object) -> str | None:
     return "did you mean it as one of properties?" if isinstance(kind, str) and kind in _TYPES else None
 
 
-def _parts(schema: object) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
-    """Every schema inside a schema, itself first; without recursion, however deep they are nested."""
-    waiting: list[tuple[FieldPath, object]] = [((), schema)]
+class _Place:
+    """Where a part is: a key below another part. A path is made only of the place that is told."""
+
+    __slots__ = ("_above", "_key")
+
+    def __init__(self, above: _Place | None, key: str | int) -> None:
+        self._above = above
+        self._key = key
+
+    def path(self) -> FieldPath:
+        keys = [self._key]
+        place = self._above
+        while place is not None:
+            keys.append(place._key)
+            place = place._above
+        return tuple(reversed(keys))
+
+
+def _parts(schema: object) -> Iterator[tuple[_Place | None, Mapping[str, Any]]]:
+    """Every schema inside a schema, itself first; however deep, and once if it is in several places."""
+    waiting: list[tuple[_Place | None, object]] = [(None, schema)]
+    seen: set[int] = set()
     while waiting:
-        path, part = waiting.pop()
+        place, part = waiting.pop()
+        if id(part) in seen:
+            continue
         if isinstance(part, list):
+            seen.add(id(part))
             items = cast(list[object], part)
-            waiting += [((*path, number), item) for number, item in enumerate(items)]
+            waiting += [(_Place(place, number), item) for number, item in enumerate(items)]
         elif isinstance(part, Mapping):
+            seen.add(id(part))
             fields = cast(Mapping[str, Any], part)
-            yield path, fields
-            waiting += [((*path, key), fields[key]) for key in (*_SCHEMAS, *_LISTS) if key in fields]
+            yield place, fields
+            waiting += [(_Place(place, key), fields[key]) for key in (*_SCHEMAS, *_LISTS) if key in fields]
             for key in _OF_SCHEMAS:
                 named: object = fields.get(key)
                 if isinstance(named, Mapping):
-                    inner = cast(Mapping[str, Any], named)
+                    above = _Place(place, key)
                     # A list here names properties and is no schema.
                     waiting += [
-                        ((*path, key, str(name)), item)
-                        for name, item in inner.items()
+                        (_Place(above, str(name)), item)
+                        for name, item in cast(Mapping[str, Any], named).items()
                         if not isinstance(item, list)
                     ]
