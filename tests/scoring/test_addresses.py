@@ -112,8 +112,8 @@ def test_what_cannot_be_done_at_an_address_is_told(
         ("end it with /", ("-o", "s3://evals/results.jsonl")),
         ("s3://evals/mine/: holds something, but no results", ("-o", "s3://evals/mine/")),
         ("s3://nowhere/x/: cannot be written", ("-o", "s3://nowhere/x/")),
-        ("--report needs a results file", ("-o", "s3://evals/r/", "--report", f"md={report}")),
-        ("--retry-errors needs a results file", ("-o", "s3://evals/r/", "--resume", "--retry-errors")),
+        ("--report needs --output", ("--report", f"md={report}")),
+        ("--retry-errors goes with --resume", ("-o", "s3://evals/r/", "--retry-errors")),
     ):
         said = score(capsys, folder, "s3://evals/few.jsonl", *more)
         assert (said.code, words in said.err) == (2, True), said
@@ -159,7 +159,7 @@ def test_shards_at_an_address_are_resumed_with_every_record_once(folder: Folder)
             stopped_after(count, patch)
             score_shards_here(job_at(folder, resume=number > 0))
     # What a killed worker leaves.
-    (folder.path / "results" / "000001-dead.jsonl").write_bytes(b'{"recordId":"r1","li')
+    (folder.path / "results" / "000001-0-dead.jsonl").write_bytes(b'{"recordId":"r1","li')
     resumed, _ = score_shards_here(job_at(folder, resume=True))
     assert {**resumed.to_json(), "resumed": 0} == summary.to_json()
     assert 0 < resumed.resumed < 61

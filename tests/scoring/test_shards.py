@@ -230,8 +230,8 @@ def leave_torn_files(folder: Folder) -> None:
     """What a power cut leaves: half a line appended, results nobody vouches for."""
     with folder.output.open("ab") as file:
         file.write(b'{"recordId":"r')
-    (folder_of(folder.output) / "000001-dead.jsonl").write_bytes(b'{"recordId":"r1","li')
-    (folder_of(folder.output) / ".000001.json.dead").write_bytes(b"{")
+    (folder_of(folder.output) / "000001-0-dead.jsonl").write_bytes(b'{"recordId":"r1","li')
+    (folder_of(folder.output) / ".000001-0-dead.json.dead").write_bytes(b"{")
 
 
 def test_a_dataset_may_grow_before_it_is_resumed(folder: Folder) -> None:

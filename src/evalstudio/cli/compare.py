@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from .exit_codes import code_of
 from .options import ConfigOption, JsonOption, ServerOption
 from .output import print_json, print_table, say
 from .project import Project, project_at, run_async
+from .where import named_results
 
 if TYPE_CHECKING:
     from ..execution.comparing import ComparisonRequest
@@ -30,7 +30,7 @@ _STANDINGS: dict[Decision, Standing] = {"none": "met", "regressed": "missed", "u
 _MOST_ROWS = 40
 _MOST_MEASURES = 20
 
-Which = "An execution's id, last, last~1, or a baseline's name; or a results file of score."
+Which = "An execution's id, last, last~1, or a baseline's name; or a results file of score, also at s3://…/."
 
 
 def compare(
@@ -56,11 +56,11 @@ def compare(
     server: ServerOption = None,
 ) -> None:
     """Compare two executions. Exit code: 0 no regression shown, 1 regression, 3 not decided."""
-    if Path(base).is_file() and Path(candidate).is_file():
+    earlier, later = named_results(base), named_results(candidate)
+    if earlier is not None and later is not None:
         from ..execution.comparing_results import compare_results
 
-        paths = Path(base), Path(candidate)
-        result = compare_results(*paths, alpha=alpha, min_effect=min_effect, allow_gone=allow_gone)
+        result = compare_results(earlier, later, alpha=alpha, min_effect=min_effect, allow_gone=allow_gone)
     else:
         # Two connectors of one execution: the execution is named once.
         second = base if connectors is not None and candidate == "last" else candidate

@@ -12,10 +12,16 @@ from .output import say
 from .project import project_at, run_async
 from .report_files import FORMATS, report_targets, write_all
 from .runs import execution_id
+from .where import named_results
 
 
 def report(
-    target: Annotated[str, typer.Argument(help="An execution's id, last, or a results file of score.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An execution's id, last, or a results file of score; also an address such as s3://…/."
+        ),
+    ],
     form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "terminal",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it here, not to stdout.", show_default=False)
@@ -28,14 +34,13 @@ def report(
     counted_as = read_agent_errors(agent_errors)
     [chosen] = report_targets([f"{form}={output or '-'}"])
 
-    file = Path(target)
-    is_file = file.is_file()
+    results = named_results(target)
 
     async def work() -> None:
-        if is_file:
+        if results is not None:
             from ..reporting.reports.recorded import recorded_source
 
-            await write_all(recorded_source(file), [chosen])
+            await write_all(recorded_source(results), [chosen])
             return
         async with project_at(config, server) as project:
             from ..execution.conclusion import conclude

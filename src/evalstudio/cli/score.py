@@ -115,11 +115,10 @@ def score(
     requirements, budget = read_requirements(require or ()), read_budget(max_cost, max_tokens, max_time)
     targets = report_targets(report or (), as_json=as_json)
     kept_at = results_address(output)
-    _check_options(targets, budget, output, kept_at, retry_errors=retry_errors)
+    if targets and output is None:
+        raise fail("--report needs --output: reports are made from what is written there")
     config_path = config or find_config(plan.resolve().parent)
     cluster = cluster_of_config(on, config_path)
-    if budget and cluster:
-        raise fail("--max-cost, --max-tokens and --max-time are for one machine; use --on local with them")
     job = ScoringJob(
         dataset=Path(dataset),
         address=dataset_address(dataset),
@@ -146,31 +145,13 @@ def score(
         raise typer.Exit(code)
 
 
-def _check_options(
-    targets: Sequence[ReportTarget],
-    budget: Budget | None,
-    output: str | None,
-    kept_at: str | None,
-    *,
-    retry_errors: bool,
-) -> None:
-    """Refuse what the results cannot be used for where they are kept."""
-    if targets and output is None:
-        raise fail("--report needs --output: reports are made from that file")
-    if kept_at is None:
-        return
-    options = {"--report": targets, "--retry-errors": retry_errors, "a budget (--max-…)": budget}
-    if needed := next((name for name, value in options.items() if value), None):
-        raise fail(f"{needed} needs a results file: name a path with --output instead of an address")
-
-
 def _scored(
     job: ScoringJob, place: ScoringPlace, budget: Budget | None, *, quiet: bool
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """Score the dataset; what ends it early is told with how to go on."""
     from asyncio import CancelledError
 
-    from ..scoring.datasets import BadRecord, DatasetError
+    from ..scoring.datasets import BadRecord
 
     if job.retry_errors and not job.resume:
         raise fail("--retry-errors goes with --resume: it scores again what errored in that file")
@@ -181,8 +162,6 @@ def _scored(
             return _run(job, place, budget, quiet=quiet)
     except BadRecord as error:
         raise fail(f"{error}. Mend it, or use --skip-bad to count such records and go on.") from None
-    except DatasetError as error:
-        raise fail(str(error)) from None
     except OSError as error:
         raise fail(f"{error.filename or job.output}: {error.strerror or error}. {_whole(job)}") from None
     except (KeyboardInterrupt, CancelledError):
@@ -206,13 +185,15 @@ def _conclude(
     from ..reporting.recorded import RecordedEvidence, budget_notes, dataset_standing
     from ..reporting.reports.recorded import RecordedSource, recorded_head
     from ..reporting.requirements import judge
+    from ..scoring.addresses import Address
     from .report_files import write_all
 
     notes = budget_notes(budget, summary) if budget else []
     if summary.bad == summary.read:
         _print(summary, plan, [], notes, as_json=as_json)
         raise fail(f"{job.dataset_name}: not one of its {summary.bad:,} records could be read")
-    results = judge(requirements, RecordedEvidence(summary, job.output))
+    place = Address(job.output_address) if job.output_address is not None else job.output
+    results = judge(requirements, RecordedEvidence(summary, place))
     _print(summary, plan, results, notes, as_json=as_json)
     standing, remarks = dataset_standing(summary, plan, fail_under, results)
     for remark in remarks:
@@ -221,9 +202,8 @@ def _conclude(
         # What was not scored could change every mean and every rate.
         warn(f"Not decided: not all records were scored. {_whole(job)}")
         standing = "undecided"
-    if job.output is not None:
-        head = recorded_head(job.output, summary, results, standing, notes)
-        source = RecordedSource(job.output, head)
+    if place is not None and targets:
+        source = RecordedSource(place, recorded_head(place, summary, results, standing, notes))
         run_async(write_all(source, targets))
     return standing
 
@@ -291,7 +271,7 @@ def _run(
             rate = f", {(summary.records - summary.resumed) / elapsed:,.0f}/s" if elapsed > 0.5 else ""
             bar.update(task, completed=share, description=f"{summary.records:,} records{rate}")
 
-        return place.score(job, show, used_up)
+        return place.score(job, show, used_up if budget else None)
 
 
 def _print_summary(summary: DatasetSummary, plan: ScoringPlan) -> None:

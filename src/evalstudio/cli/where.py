@@ -10,8 +10,10 @@ from .output import fail
 
 if TYPE_CHECKING:
     from ..project.config import ExecutionSettings
-    from ..scoring.job import Progress, ScoringJob, UsedUp
+    from ..scoring.budget_watch import UsedUp
+    from ..scoring.job import Progress, ScoringJob
     from ..scoring.plan import ScoringPlan
+    from ..scoring.stored_results import ResultsPlace
     from ..scoring.summary import DatasetSummary
     from .project import LocalProject
 
@@ -53,16 +55,16 @@ class ScoringPlace:
     workers: int | None
 
     def score(
-        self, job: ScoringJob, progress: Progress, used_up: UsedUp
+        self, job: ScoringJob, progress: Progress, used_up: UsedUp | None
     ) -> tuple[DatasetSummary, ScoringPlan]:
         if self.cluster is not None:
             from ..cluster.scoring import score_on_ray
 
-            return score_on_ray(job, self.cluster, self.workers, progress)
+            return score_on_ray(job, self.cluster, self.workers, progress, used_up)
         if job.output_address is not None:
             from ..scoring.shards_here import score_shards_here
 
-            return score_shards_here(job, progress)
+            return score_shards_here(job, progress, used_up)
         from ..scoring.job import score_dataset
 
         return score_dataset(job, progress, used_up)
@@ -72,6 +74,15 @@ def dataset_address(dataset: str) -> str | None:
     from ..scoring.addresses import is_address
 
     return dataset if is_address(dataset) else None
+
+
+def named_results(name: str) -> ResultsPlace | None:
+    """Where results of ``score`` are, if that is what is named."""
+    if "://" not in name and not Path(name).is_file():
+        return None
+    from ..scoring.stored_results import results_place
+
+    return results_place(name)
 
 
 def results_address(output: str | None) -> str | None:

@@ -14,12 +14,12 @@ from ..base.files import read_mapping
 from ..plugins.loading import is_path, path_of, plugin_names
 from ..project.config import ExecutionSettings
 from ..scoring.addresses import VARIABLES, is_address
+from ..scoring.budget_watch import UsedUp
 from ..scoring.dataset_files import DatasetFile
 from ..scoring.datasets import DatasetError
 from ..scoring.job import JobResources, Progress, dataset_of, set_up
-from ..scoring.kept_shards import check_token, holds_token
 from ..scoring.plan import ScoringJob, ScoringPlan, read_plan
-from ..scoring.shard_folders import AddressFolder, ShardFolder
+from ..scoring.shard_folders import AddressFolder, ShardFolder, is_current
 from ..scoring.shard_results import ShardedResults
 from ..scoring.shard_scoring import ShardOutcome, score_shard
 from ..scoring.sharded import score_in_shards
@@ -67,12 +67,10 @@ class ScoringActor:
         self._check_there(shard)
         return index_shard(shard, self._assignment.dataset)
 
-    async def score(self, shard: Shard, folder: ShardFolder | None, token: str | None) -> ShardOutcome:
+    async def score(self, shard: Shard, folder: ShardFolder | None) -> ShardOutcome:
         assert self._resources is not None
         self._check_there(shard)
-        if isinstance(folder, AddressFolder):
-            check_token(folder, token)
-        can_write = folder is not None and holds_token(folder, token)
+        can_write = isinstance(folder, AddressFolder) or (folder is not None and is_current(folder))
         return await score_shard(
             self._resources,
             shard,
@@ -110,7 +108,7 @@ class RayWorkers:
         return self._pool.each("index", shards)
 
     def score(self, shards: Iterator[Shard], results: ShardedResults) -> Iterator[ShardOutcome]:
-        with closing(self._pool.each("score", shards, results.folder, results.token)) as outcomes:
+        with closing(self._pool.each("score", shards, results.folder)) as outcomes:
             for _, outcome in outcomes:
                 yield outcome
 
@@ -119,7 +117,11 @@ class RayWorkers:
 
 
 def score_on_ray(
-    job: ScoringJob, settings: ExecutionSettings, workers: int | None = None, progress: Progress | None = None
+    job: ScoringJob,
+    settings: ExecutionSettings,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    used_up: UsedUp | None = None,
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """``score_dataset`` on a cluster: the same results, summary and errors."""
     resources = set_up(job)
@@ -131,7 +133,7 @@ def score_on_ray(
         limits = start_limits(cluster.ray) if resources.llm is not None else None
         with closing(RayWorkers(cluster, assignment, workers or cluster.cpus, limits)) as pool:
             try:
-                return score_in_shards(job, resources, pool, progress), resources.plan
+                return score_in_shards(job, resources, pool, progress, used_up), resources.plan
             except WorkersLost as error:
                 message = f"{job.dataset_name}: a worker died again and again: {error}"
                 raise DatasetError(f"{message}. What is written is whole; run again with --resume.") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +14,32 @@ from ..reporting.comparing import compare
 from ..reporting.comparison import ComparedSide, ComparisonResult
 from ..reporting.comparison_rows import ComparedRow, ComparisonTable, MeasureKey, Parts, SideName
 from ..reporting.paired import ALPHA
-from ..scoring.result_lines import BadResult, each_result
-from ..scoring.results_file import read_note
+from ..scoring.result_lines import BadResult
+from ..scoring.stored_results import ResultsPlace, each_result, note_at, written_at
 from ..scoring.summary import Duplicates
 from .scored_files import results_path, unreadable
 
 
 def compare_results(
-    base: Path,
-    candidate: Path,
+    base: ResultsPlace,
+    candidate: ResultsPlace,
     *,
     alpha: float = ALPHA,
     min_effect: float = 0.0,
     allow_gone: bool = False,
 ) -> ComparisonResult:
-    """Compare the records that two results files have in common, by their ids."""
+    """Compare the records that two results files, or folders of results, have in common, by their ids."""
     table, notes = ComparisonTable(), list[str]()
     plans: dict[SideName, str | None] = {}
-    paths: dict[SideName, Path] = {"base": base, "candidate": candidate}
-    for side, path in paths.items():
-        plans[side] = (read_note(path) or {}).get("plan")
+    places: dict[SideName, ResultsPlace] = {"base": base, "candidate": candidate}
+    for side, place in places.items():
+        plans[side] = note_at(place).get("plan")
     if None in plans.values():
         # The plan is what the records were asked: where it is not known it is not held against either.
         notes.append("nothing says whether both files were scored by the same plan: a .job.json is missing")
         plans = {"base": None, "candidate": None}
-    for side, path in paths.items():
-        repeated = _read(table, side, path, Parts(evaluators=plans[side]))
+    for side, place in places.items():
+        repeated = _read(table, side, place, Parts(evaluators=plans[side]))
         if repeated.count:
             records = counted(repeated.count, "record")
             notes.append(
@@ -93,25 +92,24 @@ def compare_files(
     return result.model_copy(update=sides)
 
 
-def _side(path: Path) -> ComparedSide:
-    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    partial = (read_note(path) or {}).get("partial")
-    return ComparedSide(id=str(path), created_at=written, is_results_file=True, partial=partial)
+def _side(place: ResultsPlace) -> ComparedSide:
+    partial = note_at(place).get("partial")
+    return ComparedSide(id=str(place), created_at=written_at(place), is_results_file=True, partial=partial)
 
 
-def _read(table: ComparisonTable, side: SideName, path: Path, parts: Parts) -> Duplicates:
+def _read(table: ComparisonTable, side: SideName, place: ResultsPlace, parts: Parts) -> Duplicates:
     repeated = Duplicates()
     try:
-        for number, result in each_result(path):
+        for number, result in each_result(place):
             record_id = str(result["recordId"])
             names = (None, record_id, None, None, None, None, None)
             row = ComparedRow(record_id, names, result["outcome"], parts, measures=list(_measures(result)))
             table.add(side, row)
             repeated.add(record_id, number)
     except BadResult as error:
-        raise unreadable(str(path), error) from None
+        raise unreadable(f"{place}{error.file}", error) from None
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
+        raise InvalidInput(f"{place}: cannot be read: {error.strerror}") from None
     return repeated
 
 

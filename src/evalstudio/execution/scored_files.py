@@ -13,7 +13,8 @@ from ..evaluators.results import Outcome
 from ..project.validation import inside
 from ..reporting.recorded import summary_json
 from ..reporting.statistics import Figure
-from ..scoring.result_lines import BadResult, each_result
+from ..scoring.result_lines import BadResult
+from ..scoring.stored_results import each_result
 from ..scoring.summary import DatasetSummary
 
 MOST_BYTES = 100_000_000

@@ -17,7 +17,7 @@ import orjson
 
 from ..base.problems import InvalidInput
 from ..reporting.recorded import dataset_standing
-from ..scoring.datasets import BadRecord, DatasetError
+from ..scoring.datasets import BadRecord
 from ..scoring.job import score_dataset
 from ..scoring.plan import ScoringJob
 from ..scoring.summary import DatasetSummary
@@ -55,8 +55,6 @@ def score(job: ScoringJob, out: IO[bytes]) -> dict[str, Any]:
         return _failed(f"{error}. Mend it, or let unreadable records be counted and left out.")
     except InvalidInput as error:
         return _failed(*map(str, error.problems))
-    except DatasetError as error:
-        return _failed(str(error))
     except OSError as error:
         return _failed(f"{error.filename or job.output}: {error.strerror}")
     except Exception as error:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
+from ..base.addresses import shown_address
 from ..base.files import read_file, single_data
 from ..base.problems import InvalidInput, problems_of
 from ..base.text import percent
@@ -126,6 +127,8 @@ class Requirement(Definition):
     def text(self) -> str:
         """As it is written on the command line."""
         values = self.model_dump(by_alias=True, exclude_none=True)
+        if self.no_regression is not None:
+            values["noRegression"] = _shown(self.no_regression)
         first = self.kind
         ordered = [first, *(name for name in values if name != first)]
         return ",".join(f"{name}{_operator(name)}{_plain(values[name])}" for name in ordered)
@@ -207,7 +210,12 @@ def _bounded(one: Requirement) -> str:
 def _not_worse(one: Requirement) -> str:
     effect = f", drops below {percent(one.min_effect)} do not count" if one.min_effect else ""
     gone = ", subjects of it may be missing" if one.allow_gone else ""
-    return f'no regression against "{one.no_regression}"{effect}{gone}'
+    return f'no regression against "{_shown(one.no_regression or "")}"{effect}{gone}'
+
+
+def _shown(baseline: str) -> str:
+    """Earlier results may be at an address, and that may hold a key."""
+    return shown_address(baseline) if "://" in baseline else baseline
 
 
 def _covered(one: Requirement) -> str:

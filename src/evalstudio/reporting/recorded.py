@@ -8,14 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from ..base.problems import InvalidInput
 from ..base.text import counted
 from ..project.requirements import Budget
 from ..scoring.plan import ScoringPlan
-from ..scoring.result_lines import BadResult, each_result
-from ..scoring.results_file import read_note
+from ..scoring.result_lines import BadResult
+from ..scoring.stored_results import (
+    ResultsPlace,
+    each_result,
+    is_same_place,
+    is_there,
+    note_at,
+    results_place,
+)
 from ..scoring.summary import DatasetSummary, Distribution
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
 from .paired import Pair, compare_rates
@@ -100,10 +107,10 @@ def _interval(interval: Interval) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RecordedEvidence:
-    """A scored dataset as evidence. Records have no scenario; single values are in its results file."""
+    """A scored dataset as evidence. Records have no scenario; single values are in its results."""
 
     summary: DatasetSummary
-    results: Path | None = None
+    results: ResultsPlace | None = None
     noun: str = "records"
 
     def runs(self, scope: Scope) -> ScopedRuns:
@@ -138,35 +145,44 @@ class RecordedEvidence:
         return Measured(mean_of(spread, confidence), spread.count)
 
     def regression(self, baseline: str, scope: Scope, alpha: float) -> Regression | str:
-        """The comparison with an earlier results file, record by record."""
-        earlier = Path(baseline)
+        """The comparison with earlier results, record by record."""
+        earlier = results_place(baseline)
         if self.results is None:
             return "noRegression needs the results of single records: write them to a file with --output"
-        if not earlier.is_file():
-            return f'there is no results file "{baseline}"'
-        if earlier.resolve() == self.results.resolve():
-            return f"{baseline} is the file that these results are written to; keep the earlier one apart"
-        notes = [(read_note(path) or {}).get("plan") for path in (earlier, self.results)]
-        if None not in notes and notes[0] != notes[1]:
-            return f"{baseline} was scored by another plan: its records were asked other questions"
         try:
+            if problem := _not_comparable(earlier, self.results):
+                return problem
             before, now = _passes(earlier), _passes(self.results)
         except BadResult as error:
-            return f"{baseline} holds a line that is no result: {error}"
+            return f"{earlier} holds a line that is no result: {error}"
+        except InvalidInput as error:
+            return str(error)
         pairs = {record: Pair(*before[record], *counts) for record, counts in now.items() if record in before}
         if not pairs:
-            return f"no record was scored both here and in {baseline}"
+            return f"no record was scored both here and in {earlier}"
         comparison = compare_rates(list(pairs.values()), alpha)
         regressed = sorted(record for record, pair in pairs.items() if pair.difference < 0)
         improved = any(pair.difference > 0 for pair in pairs.values())
-        return Regression(comparison, baseline, regressed, improved, sorted(before.keys() - now.keys()))
+        return Regression(comparison, str(earlier), regressed, improved, sorted(before.keys() - now.keys()))
 
 
-def _lines(results: Path) -> Iterator[dict[str, Any]]:
+def _not_comparable(earlier: ResultsPlace, now: ResultsPlace) -> str | None:
+    """Why earlier results say nothing about these, if so."""
+    if not is_there(earlier):
+        return f'there is no results file "{earlier}"'
+    if is_same_place(earlier, now):
+        return f"{earlier} is the file that these results are written to; keep the earlier one apart"
+    plans = [note_at(place).get("plan") for place in (earlier, now)]
+    if None not in plans and plans[0] != plans[1]:
+        return f"{earlier} was scored by another plan: its records were asked other questions"
+    return None
+
+
+def _lines(results: ResultsPlace) -> Iterator[dict[str, Any]]:
     return (result for _, result in each_result(results))
 
 
-def _passes(results: Path) -> dict[str, tuple[int, int]]:
+def _passes(results: ResultsPlace) -> dict[str, tuple[int, int]]:
     """How often each record passed of the times it passed or failed, by its id."""
     counts: dict[str, tuple[int, int]] = {}
     for one in _lines(results):

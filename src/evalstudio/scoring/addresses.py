@@ -7,8 +7,11 @@ of an address has neither credentials nor a query.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
 from io import BufferedReader, RawIOBase
@@ -46,6 +49,9 @@ class Address:
         """As it may be shown."""
         return shown_address(self.text)
 
+    def __str__(self) -> str:
+        return self.name
+
     def size(self) -> int | None:
         """How long the file is; nothing where there is none."""
         system, path = self._system("read")
@@ -59,12 +65,16 @@ class Address:
         return BufferedReader(_Reader(self, file), _BUFFER_BYTES)
 
     def create(self, name: str) -> BinaryIO:
-        """A new file below; there once it is closed."""
+        """A new file below; there, as a whole, once it is closed."""
         system, path = self._system("written")
-        if system.type_name == "local":
-            self.attempt("written", system.create_dir, path)
-        file = self.attempt("written", system.open_output_stream, f"{path}/{name}")
-        return cast(BinaryIO, _Writer(self, file))
+        target = f"{path}/{name}"
+        if system.type_name != "local":
+            return cast(BinaryIO, _Writer(self, self.attempt("written", system.open_output_stream, target)))
+        # On a disk a file is seen while it is written, and half of it after a kill.
+        self.attempt("written", system.create_dir, path)
+        written = f"{path}/.{name}.{secrets.token_hex(4)}"
+        file = self.attempt("written", system.open_output_stream, written)
+        return cast(BinaryIO, _Writer(self, file, lambda: system.move(written, target)))
 
     def listing(self) -> dict[str, int]:
         """The files directly below, and their sizes."""
@@ -73,9 +83,23 @@ class Address:
         files = self.attempt("read", system.get_file_info, selector)
         return {info.base_name: info.size or 0 for info in files if info.is_file}
 
+    def modified(self, name: str) -> datetime:
+        """When a file below was last written."""
+        system, path = self._system("read")
+        info = self.attempt("read", system.get_file_info, f"{path}/{name}")
+        if not info.is_file:
+            raise DatasetError(f"{self.name}: cannot be read: it has no {name}")
+        return datetime.fromtimestamp(info.mtime_ns / 1e9, UTC)
+
     def remove(self, name: str) -> None:
+        """Remove a file below, if it is there."""
         system, path = self._system("written")
-        self.attempt("written", system.delete_file, f"{path}/{name}")
+
+        def delete() -> None:
+            with suppress(FileNotFoundError):
+                system.delete_file(f"{path}/{name}")
+
+        self.attempt("written", delete)
 
     def _system(self, verb: str) -> tuple[Any, str]:
         with needs_extra("s3", f"{self.name}: an address", DatasetError):
@@ -138,11 +162,15 @@ class _Reader(RawIOBase):
 class _Writer:
     """A file at an address that is being written."""
 
-    def __init__(self, address: Address, file: Any) -> None:
-        self._address, self._file = address, file
+    def __init__(self, address: Address, file: Any, finish: Callable[[], object] = lambda: None) -> None:
+        self._address, self._file, self._finish = address, file, finish
+        self._is_closed = False
 
     def write(self, data: bytes) -> int:
         return self._address.attempt("written", self._file.write, data)
 
     def close(self) -> None:
-        self._address.attempt("written", self._file.close)
+        if not self._is_closed:
+            self._is_closed = True
+            self._address.attempt("written", self._file.close)
+            self._address.attempt("written", self._finish)

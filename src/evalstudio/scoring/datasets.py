@@ -15,6 +15,7 @@ import orjson
 
 from ..base.extras import needs_extra
 from ..base.files import open_regular
+from ..base.problems import InvalidInput
 
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 16 << 20
@@ -34,7 +35,7 @@ class BadRecord(ValueError):
 STANDARD_INPUT = Path("/dev/stdin")
 
 
-class DatasetError(ValueError):
+class DatasetError(InvalidInput):
     """A dataset that cannot be read at all."""
 
 

@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
 from typing import Any, TypeVar
 
-import orjson
-
 from ..base.problems import InvalidInput, Problem
 from ..evaluators.contract import Embedder, LanguageModel
 from ..evaluators.criteria import check_declared
@@ -28,11 +26,12 @@ from ..llm.client import Llm
 from ..llm.embeddings import BatchingEmbedder, embedder_of
 from ..llm.quota import SharedLimits
 from ..plugins import PluginRegistry, create_registry, load_named, load_plugins
+from .budget_watch import BudgetWatch, UsedUp
 from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, Chunk, DatasetError, read_chunks
 from .plan import PlanFiles, ScoringJob, ScoringPlan, read_plan
 from .results_file import DatasetChanged, ResultsFile, scored_records
-from .retrying import errored_lines, only_lines, replace_results
+from .retrying import FileToMend, ResultsToMend, errored_lines, only_lines
 from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
@@ -105,34 +104,8 @@ def checked_runner(
 
 
 Progress = Callable[[DatasetSummary, float], None]
-UsedUp = Callable[[int, float], str | None]
-"""Says, from the tokens and the cost that judging took, why no further record may be scored; else nothing."""
-
 # A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
 MODEL_CHUNK_BYTES = 1 << 13
-
-
-@dataclass(slots=True)
-class _Watch:
-    """Ends a job when what it may use is used up: records under way are finished, no further is begun.
-
-    What an agent used was used when its responses were recorded, and what an earlier start took is paid.
-    """
-
-    used_up: UsedUp | None
-    tokens: float = 0.0
-    cost: float = 0.0
-    reason: str | None = None
-
-    def over(self, parts: Iterator[ScoredChunk], scorer: Scorer) -> Generator[ScoredChunk]:
-        for scored in parts:
-            used = scored.summary.used
-            self.tokens += used["judgeTokens"].total
-            self.cost += used["judgeCost"].total
-            if self.used_up is not None and self.reason is None:
-                self.reason = self.used_up(int(self.tokens), self.cost)
-                scorer.stopped = self.reason is not None
-            yield scored
 
 
 def score_dataset(
@@ -145,7 +118,7 @@ def score_dataset(
     resources = set_up(job)
     dataset_of(job).check()
     summary = empty_summary(resources.plan)
-    watch = _Watch(used_up)
+    watch = BudgetWatch(used_up)
     with ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
@@ -161,8 +134,8 @@ def score_dataset(
         if resources.scorer.left_over:
             summary.ended = watch.reason
         results.finish("budget" if resources.scorer.left_over else None)
-    if job.retry_errors and summary.ended is None:
-        retry_errors(job, summary, watch)
+    if job.retry_errors and summary.ended is None and job.output is not None:
+        retry_errors(job, FileToMend(job.output), summary, watch)
     summary.retries += resources.retries()
     if not summary.read:
         raise DatasetError(f"{job.dataset_name}:1: holds no records; a dataset needs at least one")
@@ -173,28 +146,26 @@ def empty_summary(plan: ScoringPlan) -> DatasetSummary:
     return DatasetSummary(criteria={criterion.name: Distribution() for criterion in plan.criteria})
 
 
-def retry_errors(job: ScoringJob, summary: DatasetSummary, watch: _Watch | None = None) -> None:
+def retry_errors(job: ScoringJob, stored: ResultsToMend, summary: DatasetSummary, watch: BudgetWatch) -> None:
     """Score what errored once more, and count the results anew."""
-    assert job.output is not None
-    lines = errored_lines(job.output)
+    lines = errored_lines(stored.results())
     if not lines:
         return
     # Connections to models belong to the loop they were opened on, and that one is closed.
     resources = set_up(job)
-    watch = watch or _Watch(None)
+    resources.scorer.stopped = watch.reason is not None
     chunks = read_dataset(job, resources.plan, MODEL_CHUNK_BYTES)
     errored = _until_stopped(only_lines(chunks, lines), resources.scorer)
     # Few are left, whatever the size of the dataset.
     few = replace(job, workers=job.workers or 1)
     with closing(_scored(few, resources, errored)) as parts:
         fresh = (line for scored in watch.over(parts, resources.scorer) for line in scored.lines)
-        summary.retried = replace_results(job.output, fresh)
+        summary.retried = stored.replace(fresh)
     summary.ended = watch.reason if resources.scorer.left_over else None
     summary.retries += resources.retries()
     summary.forget_results()
-    with job.output.open("rb") as file:
-        for line in file:
-            summary.add(orjson.loads(line))
+    for result in stored.results():
+        summary.add(result)
 
 
 def _remaining(

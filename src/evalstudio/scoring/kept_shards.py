@@ -2,91 +2,129 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Self
-
-import orjson
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Self
 
 from ..base.problems import InvalidInput
 from .addresses import Address
 from .datasets import DatasetError
 from .plan import ScoringJob, ScoringPlan
 from .results_file import checked_settings, fingerprint
-from .shard_folders import AddressFolder, ShardFolder
-from .shard_results import MANIFEST, Ids, MergedShards, ScoredShard, ShardedResults, blocks_of, ids_in
+from .retrying import line_of, replaced_lines
+from .shard_descriptions import (
+    BadShard,
+    ShardDescription,
+    description_name,
+    is_half_written,
+    is_of_shard,
+    read_manifest,
+)
+from .shard_folders import MANIFEST, AddressFolder, check_start
+from .shard_results import Ids, MergedShards, ScoredShard, ShardedResults, ShardWriter
 from .summary import DatasetSummary
-
-_RESULTS = re.compile(r"\d{6,}-\w+\.jsonl")
-_OURS = re.compile(rf"manifest\.json|\d{{6,}}\.json|{_RESULTS.pattern}")
 
 
 class KeptShards(ShardedResults):
     """Results of shards that stay as they are, in a folder at an address.
 
-    In the order of their names the files of a job that is done are its results.
+    In the order of their names the files of a job that is done are its results. Files are written once; which
+    of them count is said by the manifest, which is written when all of them are there.
     """
 
     def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary, address: str) -> None:
         super().__init__(job, plan, summary)
         self._folder = AddressFolder(Address(address))
-        # Of the files that count, in order; of a shard that was written twice only one does.
-        self._names: dict[str, None] = {}
-        self.folder = self._folder
+        # In order; of a shard that was written twice only one counts.
+        self._kept: dict[int, ShardDescription] = {}
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
 
     def __enter__(self) -> Self:
-        folder, listing = self._folder, self._folder.listing()
-        mark = fingerprint(self._job, self._plan)
+        listing, mark = self._folder.listing(), fingerprint(self._job, self._plan)
         if self._job.resume and MANIFEST in listing:
-            self._go_on(folder, folder.name)
-            checked_settings(self._manifest.get("settings", {}), mark, folder.name)
+            manifest = self._read_manifest(self._folder)
+            checked_settings(manifest.settings, mark, self.name)
+            self._go_on(self._folder, manifest)
+            self._claim(is_complete=False, partial=None, results=None)
+            self._clear_away(self._folder)
             return self
-        if listing and MANIFEST not in listing:
-            message = "holds something, but no results, so it is not overwritten; name another folder"
-            raise InvalidInput(f"{folder.name}: {message}")
-        # The manifest goes last: what a stop leaves must be known as ours.
-        for name in sorted(listing, key=lambda name: name == MANIFEST):
-            if _OURS.fullmatch(name):
-                folder.remove(name)
-        self._manifest = {"settings": mark, "isComplete": False}
-        self._begin_anew()
+        self._check_replaceable(listing)
+        # First of all: who writes there still is told to stop, and what a stop leaves is known as ours.
+        self._claim(settings=mark)
+        for name in filter(is_of_shard, listing):
+            self._folder.remove(name)
         return self
 
-    def _append(self, scored: ScoredShard, ids: Ids) -> None:
-        if scored.results is not None:
-            self._names[scored.results] = None
-        super()._append(scored, ids or self._ids_of(scored))
-
-    def _ids_of(self, scored: ScoredShard) -> Iterator[tuple[str, int]]:
-        """Of a shard that was scored before."""
-        if scored.results is None or scored.number not in self.done:
+    def _check_replaceable(self, listing: Iterable[str]) -> None:
+        """A folder that holds anything but results of ours is somebody's work."""
+        if all(map(is_half_written, listing)):
             return
-        with self._folder.open(scored.results) as file:
-            for block in blocks_of(file):
-                yield from ids_in(block)
+        try:
+            if MANIFEST not in listing:
+                raise BadShard
+            read_manifest(self._folder)
+        except BadShard:
+            message = "holds something, but no results, so it is not overwritten; name another folder"
+            raise InvalidInput(f"{self.name}: {message}") from None
 
-    def finish(self) -> None:
-        check_token(self._folder, self.token)
-        for name in self._folder.listing():
-            if _RESULTS.fullmatch(name) and name not in self._names:
+    def _claim(self, **changes: Any) -> None:
+        self._folder = self.folder = replace(self._folder, start=self._start)
+        self._change_manifest(**changes)
+
+    def _append(self, scored: ScoredShard, ids: Ids) -> None:
+        self._kept[scored.number] = scored.description
+        if scored.summary is None:
+            self._count(self._results_of(self._folder, scored.description))
+        super()._append(scored, ids)
+
+    def finish(self, partial: str | None = None) -> None:
+        # Where it ends early, shards behind those that are missing count as well.
+        for number in sorted(self._waiting):
+            self._append(*self._waiting.pop(number))
+        check_start(self._folder)
+        listing, names = self._folder.listing(), list[str]()
+        for _, shard in sorted(self._kept.items()):
+            if shard.results is None or listing.get(shard.results) != shard.size:
+                message = f"{shard.results} is gone, or was changed, while others were written"
+                raise DatasetError(f"{self.name}: {message}; run again with --resume to score it again")
+            names.append(shard.results)
+        self._change_manifest(is_complete=partial is None, partial=partial, results=names)
+        counted = {MANIFEST, *names, *map(description_name, names)}
+        for name in filter(is_of_shard, listing):
+            if name not in counted:
                 self._folder.remove(name)
-        self._manifest |= {"isComplete": True, "results": [*self._names]}
-        self._write_manifest()
 
+    def results(self) -> Iterator[dict[str, Any]]:
+        for _, shard in sorted(self._kept.items()):
+            yield from self._results_of(self._folder, shard)
 
-def check_token(folder: ShardFolder, token: str | None) -> None:
-    """Refuse to go on where another command has begun anew: at an address nothing can be locked."""
-    if not holds_token(folder, token):
-        message = "another command has begun to write there; run again into a folder of its own"
-        raise DatasetError(f"{folder.name}: {message}")
+    def replace(self, fresh: Iterator[bytes]) -> int:
+        """A shard with fresh results is written anew, and counts from its new description on."""
+        count, following = 0, next(fresh, None)
+        for number, shard in sorted(self._kept.items()):
+            own = list[bytes]()
+            while following is not None and line_of(following) <= shard.last_line:
+                own.append(following)
+                following = next(fresh, None)
+            if own:
+                self._kept[number], replaced = self._mended(shard, own)
+                count += replaced
+        return count
 
-
-def holds_token(folder: ShardFolder, token: str | None) -> bool:
-    """Whether this is the folder of the command, and not one of the same name on another machine."""
-    try:
-        return orjson.loads(folder.read(MANIFEST)).get("token") == token
-    except (OSError, orjson.JSONDecodeError):
-        return False
+    def _mended(self, shard: ShardDescription, fresh: list[bytes]) -> tuple[ShardDescription, int]:
+        assert shard.results is not None
+        writer, replaced = ShardWriter(self._folder, shard.number), list[int]()
+        try:
+            with self._folder.open(shard.results) as old:
+                writer.write(line.removesuffix(b"\n") for line in replaced_lines(old, iter(fresh), replaced))
+            again = shard.model_copy(update={"attempt": shard.attempt + 1})
+            return writer.commit(again), len(replaced)
+        except BaseException:
+            writer.discard()
+            raise
 
 
 def results_of(job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary) -> ShardedResults:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 import orjson
@@ -17,23 +16,13 @@ _WORDS = {"assertion": ASSERTION_OUTCOMES, "metric": METRIC_OUTCOMES}
 
 
 class BadResult(ValueError):
-    """A line that is no result: its number in the file, and why."""
+    """A line that is no result: its number in the file, and why; the file, where it is one of several."""
 
-    def __init__(self, number: int, reason: str) -> None:
-        super().__init__(f"line {number}: {reason}")
+    def __init__(self, number: int, reason: str, file: str = "") -> None:
+        super().__init__(f"{file}, line {number}: {reason}" if file else f"line {number}: {reason}")
         self.number = number
         self.reason = reason
-
-
-def each_result(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every result of a file with the number of its line; ``BadResult`` at the first line that is none."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                result = read_result(line)
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadResult(number, f"{type(error).__name__}: {error}") from None
-            yield number, result
+        self.file = file
 
 
 def read_result(line: bytes) -> dict[str, Any]:

@@ -6,9 +6,27 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
+
+import orjson
 
 from .addresses import Address
+from .datasets import DatasetError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A command that writes to a folder.
+
+    ``job`` stays the same when it is resumed and is in the names of all files, so that results of two jobs
+    are never taken for those of one. ``token`` is new each time: who no longer finds it in the manifest has
+    been taken over from.
+    """
+
+    job: str = ""
+    token: str = ""
 
 
 class ShardFolder(Protocol):
@@ -16,6 +34,8 @@ class ShardFolder(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def start(self) -> Start: ...
     @property
     def tells_ids(self) -> bool: ...
     def listing(self) -> dict[str, int]: ...
@@ -32,6 +52,7 @@ class LocalFolder:
     """A folder on a disk. What is written is on it when the call returns."""
 
     path: Path
+    start: Start = Start()
 
     @property
     def name(self) -> str:
@@ -71,6 +92,7 @@ class AddressFolder:
     """A folder at an address, which everybody sees alike."""
 
     address: Address
+    start: Start = Start()
 
     @property
     def name(self) -> str:
@@ -103,6 +125,22 @@ class AddressFolder:
 
     def remove(self, name: str) -> None:
         self.address.remove(name)
+
+
+def check_start(folder: ShardFolder) -> None:
+    """Refuse to go on where another command has begun to write: at an address nothing can be locked."""
+    if not is_current(folder):
+        message = "another command has begun to write there; run again into a folder of its own"
+        raise DatasetError(f"{folder.name}: {message}")
+
+
+def is_current(folder: ShardFolder) -> bool:
+    """Whether this is the folder of the command, and not one of the same name on another machine."""
+    try:
+        manifest: Any = orjson.loads(folder.read(MANIFEST))
+        return manifest["token"] == folder.start.token
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return False
 
 
 def write_safely(path: Path, data: bytes) -> None:

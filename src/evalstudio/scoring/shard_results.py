@@ -1,77 +1,65 @@
 """Results in shards, written in any order, and put together in the order of the dataset.
 
-Beside the results file a folder has, for each shard that is scored, a small file that says what it held and
-what it came to; where it exists, the shard's results are whole. The manifest says how many shards have been
-appended to the results file and how long that is, so that a stop at any moment neither loses nor doubles one.
+Beside the results file a folder has, for each shard that is scored, a small file that says what it held;
+where it exists, the shard's results are whole. The manifest says how many shards have been appended to the
+results file, so that a stop at any moment neither loses nor doubles one.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
 import shutil
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self
 
 import orjson
-from pydantic import TypeAdapter
 
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .plan import ScoringJob, ScoringPlan
-from .results_file import (
-    UNFINISHED,
-    check_replaceable,
-    fingerprint,
-    note_of,
-    open_output,
-    read_settings,
-    recover,
+from .result_lines import BadResult
+from .results_file import UNFINISHED, check_replaceable, fingerprint, note_of, open_output, read_settings
+from .retrying import FileToMend
+from .shard_descriptions import (
+    BadShard,
+    Manifest,
+    ShardDescription,
+    description_name,
+    is_description,
+    is_of_shard,
+    latest_descriptions,
+    new_manifest,
+    new_results_name,
+    number_in,
+    read_manifest,
+    results_in,
+    shard_results,
 )
-from .shard_folders import LocalFolder, ShardFolder, write_safely
-from .shards import Cut, Shard
+from .shard_folders import MANIFEST, LocalFolder, ShardFolder, Start, check_start, write_safely
+from .shards import Cut
 from .summary import DatasetSummary
 
 Ids = Iterable[tuple[str, int]]
 _HEAD = re.compile(rb'^\{"recordId":("(?:[^"\\]|\\.)*"),"line":(\d+)', re.MULTILINE)
 _COPY_BYTES = 1 << 20
-MANIFEST = "manifest.json"
-_DESCRIPTION = re.compile(r"\d{6,}\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredShard:
-    """What a shard held and came to. Its results are in a file of this name, if any are kept."""
+    """A scored shard and what it came to; where an earlier start did it, its results have to tell."""
 
-    number: int
-    start: int
-    end: int
-    first_line: int
-    lines: int
-    digest: str
-    results: str | None
-    size: int
-    summary: DatasetSummary
+    description: ShardDescription
+    summary: DatasetSummary | None = None
 
-    def holds(self, shard: Shard) -> bool:
-        """Whether this is where the shard is in the dataset."""
-        return (self.start, self.end, self.first_line) == (shard.start, shard.end, shard.first_line)
-
-
-_SCORED = TypeAdapter(ScoredShard)
-
-
-def _dumped(scored: ScoredShard) -> bytes:
-    """As JSON that keeps numbers that are not finite, and half characters in the messages of plugins."""
-    return json.dumps(_SCORED.dump_python(scored, mode="json")).encode()
-
-
-def _loaded(data: bytes) -> ScoredShard:
-    return _SCORED.validate_python(json.loads(data))
+    @property
+    def number(self) -> int:
+        return self.description.number
 
 
 def folder_of(output: Path) -> Path:
@@ -81,33 +69,37 @@ def folder_of(output: Path) -> Path:
 class ShardWriter:
     """Takes the results of one shard into a file of its own, which counts once ``commit`` says so.
 
-    Two workers may write the same shard, when one was taken for dead: who commits last is believed, and names
-    its own file.
+    Two workers may write the same shard, when one was taken for dead: each has files of its own.
     """
 
     def __init__(self, folder: ShardFolder, number: int) -> None:
-        self._folder, self._number = folder, number
-        self.name = f"{number:06}-{secrets.token_hex(4)}.jsonl"
+        self._folder = folder
+        self.name = new_results_name(folder, number)
         self._file = folder.create(self.name)
         self.size = 0
 
-    def write(self, lines: list[bytes]) -> None:
+    def write(self, lines: Iterable[bytes]) -> None:
         for line in lines:
             self._file.write(line)
             self._file.write(b"\n")
             self.size += len(line) + 1
 
-    def commit(self, scored: ScoredShard) -> None:
+    def commit(self, shard: ShardDescription) -> ShardDescription:
+        """The description with the file of the results, once both are there."""
         self._folder.close(self._file)
-        self._folder.write(_description(self._number), _dumped(scored))
+        check_start(self._folder)
+        return described(self._folder, shard, self.name, self.size)
 
     def discard(self) -> None:
         self._file.close()
         self._folder.remove(self.name)
 
 
-def _description(number: int) -> str:
-    return f"{number:06}.json"
+def described(folder: ShardFolder, shard: ShardDescription, results: str, size: int) -> ShardDescription:
+    """Write down that the results of a shard are in a file."""
+    written = shard.model_copy(update={"results": results, "size": size})
+    folder.write(description_name(results), written.to_json())
+    return written
 
 
 class ShardedResults:
@@ -116,10 +108,10 @@ class ShardedResults:
     def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary) -> None:
         self._job, self._plan, self._summary = job, plan, summary
         self._waiting: dict[int, tuple[ScoredShard, Ids]] = {}
-        self._manifest: dict[str, Any] = {}
+        self._manifest = new_manifest()
         self._next = 0
         self.folder: ShardFolder | None = None
-        self.done: dict[int, ScoredShard] = {}
+        self.done: dict[int, ShardDescription] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -128,62 +120,65 @@ class ShardedResults:
         pass
 
     @property
-    def token(self) -> str | None:
-        """What a worker that looks into the right folder finds in its manifest."""
-        return self._manifest.get("token")
+    def name(self) -> str:
+        """What they are called in messages."""
+        return str(self._job.output)
 
     @property
     def cut(self) -> tuple[Cut, int] | None:
         """How the dataset was cut when this was begun, if it was."""
-        return (self._manifest["cut"], self._manifest["shardBytes"]) if "cut" in self._manifest else None
+        manifest = self._manifest
+        if manifest.cut is None or manifest.shard_bytes is None:
+            return None
+        return manifest.cut, manifest.shard_bytes
 
     def set_cut(self, cut: Cut, size: int) -> None:
-        self._manifest |= {"cut": cut, "shardBytes": size}
-        self._write_manifest()
+        self._change_manifest(cut=cut, shard_bytes=size)
 
-    def _write_manifest(self) -> None:
+    def _change_manifest(self, **changes: Any) -> None:
+        self._manifest = self._manifest.model_copy(update=changes)
         if self.folder is not None:
-            self.folder.write(MANIFEST, orjson.dumps(self._manifest))
+            self.folder.write(MANIFEST, self._manifest.to_json())
 
-    def _begin_anew(self) -> None:
-        self._manifest["token"] = secrets.token_hex(8)
-        self._write_manifest()
+    @property
+    def _start(self) -> Start:
+        """What workers that look into the right folder find in its manifest."""
+        return Start(self._manifest.job, self._manifest.token)
 
-    def _go_on(self, folder: ShardFolder, output: str) -> None:
+    def _go_on(self, folder: ShardFolder, manifest: Manifest) -> None:
         """Read which shards are done; those whose results are not whole are scored again."""
         listing = folder.listing()
         try:
-            self._manifest = cast(dict[str, Any], orjson.loads(folder.read(MANIFEST)))
-            scored = [_loaded(folder.read(name)) for name in sorted(listing) if _DESCRIPTION.fullmatch(name)]
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"{output}: cannot be resumed: {folder.name} cannot be read: {error}"
-            ) from None
-        # After a power cut a file may be shorter.
-        self.done = {
-            one.number: one
-            for one in scored
-            if self._is_merged(one) or listing.get(one.results or "") == one.size
-        }
-        self._clear_away(folder, listing)
-        self._summary.resumed = sum(one.summary.records for one in self.done.values())
+            self.done = latest_descriptions(folder, manifest, listing)
+        except (OSError, BadShard) as error:
+            raise self._unreadable(folder, error) from None
+        # Whoever still writes from an earlier start finds that it is no longer its folder.
+        self._manifest = manifest.model_copy(update={"token": secrets.token_hex(8)})
+        self._summary.resumed = sum(one.records for one in self.done.values())
 
-    def _is_merged(self, scored: ScoredShard) -> bool:
-        """Whether its results are in the results file."""
-        return scored.number < self._manifest.get("merged", 0)
+    def _read_manifest(self, folder: ShardFolder) -> Manifest:
+        try:
+            return read_manifest(folder)
+        except (OSError, BadShard) as error:
+            raise self._unreadable(folder, error) from None
 
-    def _clear_away(self, folder: ShardFolder, listing: Iterable[str]) -> None:
-        """Remove what killed workers left: files that no description names."""
-        named = {one.results for one in self.done.values() if not self._is_merged(one)}
-        for name in listing:
-            if name not in named and (name.endswith(".jsonl") or name.startswith(".")):
+    def _unreadable(self, folder: ShardFolder, error: Exception) -> InvalidInput:
+        return InvalidInput(f"{self.name}: cannot be resumed: {folder.name} cannot be read: {error}")
+
+    def _clear_away(self, folder: ShardFolder) -> None:
+        """Remove what killed workers left: results that no description names, and what is half written."""
+        named = {one.results for one in self.done.values() if one.number >= self._manifest.merged}
+        for name in filter(is_of_shard, folder.listing()):
+            if name not in named and not name.endswith(".json"):
                 folder.remove(name)
 
-    def keep(self, scored: ScoredShard, lines: bytes | None = None) -> None:
+    def keep(self, scored: ScoredShard, lines: bytes | None = None) -> ScoredShard:
         """Keep the results of a shard whose worker could not write them where they belong."""
-        if self.folder is not None and lines is not None and scored.results is not None:
-            self.folder.write(scored.results, lines)
-            self.folder.write(_description(scored.number), _dumped(scored))
+        if self.folder is None or lines is None:
+            return scored
+        name = new_results_name(self.folder, scored.number)
+        self.folder.write(name, lines)
+        return replace(scored, description=described(self.folder, scored.description, name, len(lines)))
 
     def take(self, scored: ScoredShard, ids: Ids = ()) -> None:
         """A scored shard, in any order: it counts, and is appended, once all before it have been.
@@ -196,27 +191,47 @@ class ShardedResults:
             self._next += 1
 
     def _append(self, scored: ScoredShard, ids: Ids) -> None:
+        if scored.summary is None:
+            self._summary.merge(scored.description.beside_results())
+            return
         self._summary.merge(scored.summary)
         for record_id, line in ids:
             self._summary.duplicates.add(record_id, line)
+
+    def _results_of(self, folder: ShardFolder, shard: ShardDescription) -> Iterator[dict[str, Any]]:
+        """The results of a shard that was scored before, as they are now."""
+        try:
+            yield from shard_results(folder, shard)
+        except BadResult as error:
+            where = f"{self.name}: cannot be resumed: {folder.name}: {error}"
+            advice = "remove that file, and --resume scores its records again"
+            raise InvalidInput(f"{where}; {advice}") from None
+
+    def _count(self, results: Iterable[dict[str, Any]]) -> None:
+        for result in results:
+            self._summary.add(result)
+            self._summary.duplicates.add(result["recordId"], result["line"])
 
     def forget_after(self, number: int) -> None:
         """Forget shards behind one whose dataset has to be mended: the places of what follows will change."""
         if self.folder is None:
             return
-        first = max(number + 1, self._manifest.get("merged", 0))
+        check_start(self.folder)
+        first, job = max(number + 1, self._manifest.merged), self._manifest.job
         for name in self.folder.listing():
-            if _DESCRIPTION.fullmatch(name) and int(name.partition(".")[0]) >= first:
+            if is_description(name, job) and number_in(name) >= first:
                 self.folder.remove(name)
 
-    def finish(self) -> None:
-        """All shards are scored."""
+    def finish(self, partial: str | None = None) -> None:
+        """All shards are scored, or what ended it before that."""
 
-    def recount(self) -> None:
-        """The results file was changed in place: from now on it says itself what it comes to."""
+    def results(self) -> Iterator[dict[str, Any]]:
+        """All results that are kept, in order."""
+        raise NotImplementedError
 
-    def count_again(self) -> None:
-        """Count what an earlier start has appended, where the shards no longer tell."""
+    def replace(self, fresh: Iterator[bytes]) -> int:
+        """Put fresh results in the place of those of the same lines; how many."""
+        raise NotImplementedError
 
 
 class MergedShards(ShardedResults):
@@ -225,9 +240,6 @@ class MergedShards(ShardedResults):
     def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary, output: Path) -> None:
         super().__init__(job, plan, summary)
         self._path, self._folder = output, LocalFolder(folder_of(output).resolve())
-        self._manifest = {"merged": 0, "size": 0, "counted": "shards"}
-        self._read_up_to = 0
-        self.folder = self._folder
 
     def __enter__(self) -> Self:
         self._file = open_output(self._job)
@@ -246,22 +258,41 @@ class MergedShards(ShardedResults):
             raise InvalidInput(f"{path}: another run is writing to it")
         if not path.is_file():
             raise InvalidInput(f"{path}: is a pipe or a device; results of shards need a file")
-        mark = fingerprint(self._job, self._plan)
-        if self._job.resume and (
-            path.stat().st_size or any(map(_DESCRIPTION.fullmatch, self._folder.listing()))
-        ):
-            if "shards" not in read_settings(note_of(path), mark, path):
-                message = "it was not scored in shards; go on with the same command and --on local"
-                raise InvalidInput(f"{path}: cannot be resumed: {message}")
-            self._go_on(self._folder, str(path))
-            self._write_note(UNFINISHED)
-            return
-        check_replaceable(path, note_of(path))
-        file.truncate(0)
-        shutil.rmtree(self._folder.path, ignore_errors=True)
-        self._folder.path.mkdir(parents=True)
-        self._begin_anew()
+        is_begun = any(name[:1].isdigit() for name in self._folder.listing())
+        if self._job.resume and (path.stat().st_size or is_begun):
+            self._resume(path)
+        else:
+            check_replaceable(path, note_of(path))
+            file.truncate(0)
+            shutil.rmtree(self._folder.path, ignore_errors=True)
+            self._folder.path.mkdir(parents=True)
+        self._folder = self.folder = replace(self._folder, start=self._start)
+        self._change_manifest()
+        self._clear_away(self._folder)
         self._write_note(UNFINISHED)
+
+    def _resume(self, path: Path) -> None:
+        if "shards" not in read_settings(note_of(path), fingerprint(self._job, self._plan), path):
+            message = "it was not scored in shards; go on with the same command and --on local"
+            raise InvalidInput(f"{path}: cannot be resumed: {message}")
+        self._go_on(self._folder, self._read_manifest(self._folder))
+        self._count_merged()
+
+    def _count_merged(self) -> None:
+        """Count what is in the results file, and cut off what was being appended."""
+        whole = 0
+        with self._path.open("rb") as file:
+            for number in range(self._manifest.merged):
+                if (shard := self.done.get(number)) is None:
+                    raise self._unreadable(self._folder, BadShard(f"shard {number} is not described"))
+                try:
+                    self._count(results_in(islice(file, shard.records), shard))
+                except BadResult as error:
+                    message = "cannot be resumed: it was changed, or is shorter than what was written to it"
+                    where = f"results of lines {shard.first_line} to {shard.last_line}"
+                    raise InvalidInput(f"{self._path}: {message}: {where}: {error.reason}") from None
+                whole = file.tell()
+        os.truncate(self._path, whole)
 
     def _write_note(self, partial: str | None) -> None:
         """How it was scored and, as where no shards are, whether that has not come to its end."""
@@ -270,71 +301,45 @@ class MergedShards(ShardedResults):
         note = {**mark, **more, "shards": self._folder.path.name}
         write_safely(note_of(self._path), orjson.dumps(note))
 
-    def finish(self) -> None:
-        self._write_note(None)
-
-    def _go_on(self, folder: ShardFolder, output: str) -> None:
-        super()._go_on(folder, output)
-        size: int = self._manifest["size"]
-        if self._path.stat().st_size < size:
-            raise InvalidInput(f"{output}: cannot be resumed: it is shorter than what was written to it")
-        os.truncate(self._path, size)
+    def finish(self, partial: str | None = None) -> None:
+        self._write_note(partial)
 
     def _append(self, scored: ScoredShard, ids: Ids) -> None:
-        is_merged = self._is_merged(scored)
-        from_file = is_merged and self._manifest["counted"] == "file"
-        summary = _beside_results(scored.summary) if from_file else scored.summary
-        super()._append(replace(scored, summary=summary), self._merge(scored, is_merged))
+        shard = scored.description
+        if shard.number < self._manifest.merged:
+            super()._append(scored, ())
+            return
+        if scored.summary is None:
+            self._count(self._results_of(self._folder, shard))
+            deque(self._merge(shard), maxlen=0)
+            super()._append(scored, ())
+        else:
+            super()._append(scored, self._merge(shard))
 
-    def _merge(self, scored: ScoredShard, is_merged: bool) -> Iterator[tuple[str, int]]:
-        if scored.results is None:
-            return
-        if is_merged:
-            yield from self._ids_of_merged(scored.size)
-            return
-        with self._folder.open(scored.results) as part:
+    def _merge(self, shard: ShardDescription) -> Iterator[tuple[str, int]]:
+        assert shard.results is not None
+        with self._folder.open(shard.results) as part:
             yield from _copied(part, self._file)
         os.fsync(self._file.fileno())
-        self._manifest |= {"merged": scored.number + 1, "size": self._manifest["size"] + scored.size}
-        self._write_manifest()
-        self._folder.remove(scored.results)
+        self._change_manifest(merged=shard.number + 1)
+        self._folder.remove(shard.results)
 
-    def _ids_of_merged(self, size: int) -> Iterator[tuple[str, int]]:
-        if self._manifest["counted"] == "file":
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._read_up_to)
-            self._read_up_to += size
-            yield from ids_in(file.read(size))
+    def results(self) -> Iterator[dict[str, Any]]:
+        return FileToMend(self._path).results()
 
-    def recount(self) -> None:
-        self._manifest |= {"size": self._path.stat().st_size, "counted": "file"}
-        self._write_manifest()
-
-    def count_again(self) -> None:
-        if self._manifest["counted"] == "file" and self.done:
-            recover(self._path, self._summary, None)
-
-
-def _beside_results(summary: DatasetSummary) -> DatasetSummary:
-    """What a shard held beside its results."""
-    return DatasetSummary(bad=summary.bad, unsampled=summary.unsampled, left_out=summary.left_out)
+    def replace(self, fresh: Iterator[bytes]) -> int:
+        return FileToMend(self._path, is_locked=True).replace(fresh)
 
 
 def _copied(part: BinaryIO, target: BinaryIO) -> Iterator[tuple[str, int]]:
     """Append a file to another, and the ids and lines of its results."""
-    for block in blocks_of(part):
-        write_all(target, block)
-        yield from ids_in(block)
+    while block := part.read(_COPY_BYTES):
+        whole = block if block.endswith(b"\n") else block + part.readline()
+        write_all(target, whole)
+        yield from _ids_in(whole)
 
 
-def blocks_of(file: BinaryIO) -> Iterator[bytes]:
-    """A file in parts of whole lines."""
-    while block := file.read(_COPY_BYTES):
-        yield block if block.endswith(b"\n") else block + file.readline()
-
-
-def ids_in(results: bytes) -> Iterator[tuple[str, int]]:
+def _ids_in(results: bytes) -> Iterator[tuple[str, int]]:
     for match in _HEAD.finditer(results):
         record_id = match[1]
         text = orjson.loads(record_id) if b"\\" in record_id else record_id[1:-1].decode()

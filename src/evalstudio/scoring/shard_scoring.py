@@ -10,7 +10,8 @@ from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, BadRecord, Chunk
 from .job import MODEL_CHUNK_BYTES, JobResources
 from .scorer import ScoredChunk
-from .shard_folders import ShardFolder
+from .shard_descriptions import ShardDescription
+from .shard_folders import ShardFolder, check_start
 from .shard_results import ScoredShard, ShardWriter
 from .shards import Shard, ShardHash
 from .summary import DatasetSummary
@@ -61,6 +62,8 @@ async def score_shard(
     """
     size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
     reading, summary = _Reading(shard, dataset, size), DatasetSummary()
+    if folder is not None:
+        check_start(folder)
     writer = ShardWriter(folder, shard.number) if folder is not None else None
     ids, sent, failure = list[tuple[str, int]](), list[bytes](), None
     try:
@@ -75,27 +78,33 @@ async def score_shard(
                 ids += part.ids
         summary.retries += resources.retries()
         lines = b"".join(line + b"\n" for line in sent) if send and writer is None else None
-        name = writer.name if writer else f"{shard.number:06}-sent.jsonl" if send else None
-        scored = ScoredShard(
-            shard.number,
-            shard.start,
-            shard.end,
-            shard.first_line,
-            reading.lines(),
-            reading.digest(),
-            name,
-            writer.size if writer else len(lines or b""),
-            summary,
-        )
+        description = _description(shard, reading, summary)
         if writer is not None and failure is None:
-            writer.commit(scored)
+            description = writer.commit(description)
     except BaseException:
         if writer is not None:
             writer.discard()
         raise
     if writer is not None and failure is not None:
         writer.discard()
-    return ShardOutcome(scored, failure, ids, lines)
+    return ShardOutcome(ScoredShard(description, summary), failure, ids, lines)
+
+
+def _description(shard: Shard, reading: _Reading, summary: DatasetSummary) -> ShardDescription:
+    # Half characters, as they occur in messages of plugins, cannot be written.
+    left_out = [(line, text.encode(errors="replace").decode()) for line, text in summary.left_out]
+    return ShardDescription(
+        number=shard.number,
+        start=shard.start,
+        end=shard.end,
+        first_line=shard.first_line,
+        lines=reading.lines(),
+        digest=reading.digest(),
+        records=summary.records,
+        bad=summary.bad,
+        unsampled=summary.unsampled,
+        left_out=left_out,
+    )
 
 
 async def _scored(resources: JobResources, chunks: Iterator[Chunk]) -> AsyncIterator[ScoredChunk]:

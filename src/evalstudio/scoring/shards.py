@@ -58,9 +58,10 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ShardIndex:
-    """How many lines a shard has, and a hash of its records."""
+    """How many lines a shard has, how many of them are records, good or bad, and a hash of these."""
 
     lines: int
+    rows: int
     digest: str
 
 
@@ -83,11 +84,16 @@ class ShardHash:
 
 def index_shard(shard: Shard, dataset: DatasetFile) -> ShardIndex:
     """What a shard holds, read once and not scored."""
-    digest, last = ShardHash(), shard.first_line - 1
-    for chunk in shard.read(dataset):
+    return index_chunks(shard.read(dataset), shard.first_line)
+
+
+def index_chunks(chunks: Iterable[Chunk], first_line: int) -> ShardIndex:
+    digest, last, rows = ShardHash(), first_line - 1, 0
+    for chunk in chunks:
         digest.add(chunk)
         last = max(last, chunk.last_line)
-    return ShardIndex(last - shard.first_line + 1, digest.hexdigest())
+        rows += len(chunk.bad) + sum(1 for _, text in chunk.lines() if text and not text.isspace())
+    return ShardIndex(last - first_line + 1, rows, digest.hexdigest())
 
 
 class _ByteRange:
@@ -135,12 +141,15 @@ def can_be_cut(dataset: DatasetFile) -> Cut:
             return "bytes"
 
 
-def shard_bytes(size: int, workers: int, *, asks_models: bool) -> int:
+def shard_bytes(size: int, workers: int, *, asks_models: bool, has_budget: bool = False) -> int:
     """How large shards are: several for each worker, not too many, and none that takes minutes.
 
-    What waits for a model is cut finely: a shard that is lost is paid for twice.
+    What waits for a model is cut finely: a shard that is lost is paid for twice. With a budget it is cut more
+    finely still: a shard that is begun is finished.
     """
     least, most, of_each = (1 << 14, 1 << 18, 16) if asks_models else (1 << 18, 1 << 24, 4)
+    if asks_models and has_budget:
+        most = least
     return max(least, min(most, size // (workers * of_each)), size // _MOST_SHARDS)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from functools import cache
 
+from .budget_watch import UsedUp
 from .dataset_files import DatasetFile
 from .job import JobResources, Progress, dataset_of, score_in_workers, set_up, worker_resources, workers_of
 from .plan import ScoringJob, ScoringPlan
@@ -63,9 +64,10 @@ def _loop() -> asyncio.Runner:
 
 
 def score_shards_here(
-    job: ScoringJob, progress: Progress | None = None
+    job: ScoringJob, progress: Progress | None = None, used_up: UsedUp | None = None
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """``score_dataset`` for results that are kept in shards."""
     resources = set_up(job)
     dataset_of(job).check()
-    return score_in_shards(job, resources, ShardsHere(job, resources), progress), resources.plan
+    summary = score_in_shards(job, resources, ShardsHere(job, resources), progress, used_up)
+    return summary, resources.plan

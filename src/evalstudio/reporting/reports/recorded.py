@@ -1,17 +1,16 @@
-"""The report of a results file of ``score``, read line by line."""
+"""The report of the results of ``score``, read line by line."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ...base.problems import InvalidInput
 from ...base.text import counted, were
 from ...project.entities import Counts
-from ...scoring.result_lines import BadResult, each_result
-from ...scoring.results_file import read_note
+from ...scoring.result_lines import BadResult
+from ...scoring.stored_results import ResultsPlace, each_result, note_at
 from ...scoring.summary import DatasetSummary
 from ..recorded import group_rates, means_of, pass_rate, spending_of_records
 from ..requirements import RequirementResult, Standing, standing_of
@@ -21,25 +20,24 @@ _MOST_LISTED = 1_000
 _ENDINGS = {"budget": "ended by its budget", "unfinished": "not scored to its end; go on with --resume"}
 
 
-def read_results(path: Path) -> Iterator[dict[str, Any]]:
-    """The results in a file, each line checked to be one."""
+def read_results(place: ResultsPlace) -> Iterator[dict[str, Any]]:
+    """The results at a place, each line checked to be one."""
     try:
-        for _, result in each_result(path):
+        for _, result in each_result(place):
             yield result
     except BadResult as error:
-        raise InvalidInput.at(
-            f"{path}:{error.number}", f"is no result of evalstudio score ({error.reason})"
-        ) from None
+        where = f"{place}{error.file}:{error.number}"
+        raise InvalidInput.at(where, f"is no result of evalstudio score ({error.reason})") from None
 
 
 def recorded_head(
-    path: Path,
+    place: ResultsPlace,
     summary: DatasetSummary,
     requirements: list[RequirementResult] | None = None,
     standing: Standing | None = None,
     more_notes: Sequence[str] = (),
 ) -> ReportHead:
-    """The head of a results file; the summary may be known already, with what the file does not hold."""
+    """The head of some results; the summary may be known already, with what they do not hold."""
     outcomes = summary.outcomes
     counts = Counts(
         total=summary.records,
@@ -54,21 +52,21 @@ def recorded_head(
         notes.append(
             f"{counted(summary.duplicates.count, 'record')} with the id of an earlier one: {examples}"
         )
-    if partial := (read_note(path) or {}).get("partial"):
+    if partial := note_at(place).get("partial"):
         notes.append(f"Not all records: {_ENDINGS.get(partial, partial)}")
         standing = standing or "undecided"
     notes += (
         [f"{counted(summary.bad, 'unreadable record')} {were(summary.bad)} left out"] if summary.bad else []
     )
     return ReportHead(
-        title=path.name,
+        title=place.name,
         noun="records",
         standing=standing or standing_of(counts),
         counts=counts,
         rate=pass_rate(outcomes),
         rates=group_rates(summary),
-        facts=[("results", str(path))],
-        subjects=list(_bad_records(path)),
+        facts=[("results", str(place))],
+        subjects=list(_bad_records(place)),
         requirements=requirements or [],
         usage=spending_of_records(summary),
         measures=[Measure(name, number, mean) for name, number, mean in means_of(summary)],
@@ -76,9 +74,9 @@ def recorded_head(
     )
 
 
-def _bad_records(path: Path) -> Iterator[SubjectLine]:
+def _bad_records(place: ResultsPlace) -> Iterator[SubjectLine]:
     listed = 0
-    for result in read_results(path):
+    for result in read_results(place):
         if result["outcome"] not in ("fail", "error"):
             continue
         failed = int(result["outcome"] == "fail")
@@ -96,27 +94,27 @@ def _group(result: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class RecordedSource:
-    """A results file; the dataset with what was said is not read again."""
+    """Some results; the dataset with what was said is not read again."""
 
-    path: Path
+    place: ResultsPlace
     head: ReportHead
 
     async def runs(self) -> AsyncIterator[ReportRun]:
-        for result in read_results(self.path):
+        for result in read_results(self.place):
             yield _run(result)
 
     async def transcript(self, run: ReportRun) -> Transcript:
         return [("", f"What was said is in the dataset: {run.case}")]
 
 
-def recorded_source(path: Path) -> RecordedSource:
+def recorded_source(place: ResultsPlace) -> RecordedSource:
     summary = DatasetSummary()
-    for result in read_results(path):
+    for result in read_results(place):
         summary.add(result)
         summary.duplicates.add(str(result["recordId"]), result["line"])
     if not summary.records:
-        raise InvalidInput.at(path, "holds no results")
-    return RecordedSource(path, recorded_head(path, summary))
+        raise InvalidInput.at(str(place), "holds no results")
+    return RecordedSource(place, recorded_head(place, summary))
 
 
 def _run(result: Mapping[str, Any]) -> ReportRun:
