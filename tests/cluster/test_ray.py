@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -197,17 +198,65 @@ def test_calls_per_minute_are_kept_over_all_workers(
     assert moments[-1] - moments[0] > 39 * 0.06 * 0.8
 
 
-def test_a_bucket_is_scored_into_a_bucket(
-    cluster: Cluster, folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+MOODY = """
+from pathlib import Path
+from evalstudio import define_evaluator
+
+@define_evaluator("moody", kind="assertion")
+def moody(ctx):
+    if Path(__file__).with_name("broken").exists() and "7" in ctx.response:
+        raise RuntimeError("not now")
+    return {"success": "3" not in ctx.response}
+"""
+
+
+@pytest.mark.parametrize("place", ["a path", "a bucket"])
+def test_a_dataset_is_scored_within_a_budget_and_errors_again(
+    cluster: Cluster,
+    folder: Folder,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
 ) -> None:
-    with running_s3(monkeypatch) as s3:
-        s3.put("records.jsonl", folder.dataset([*rows(60), *rows(1)]).read_bytes())
-        here = score(capsys, folder)
-        plan, places = folder.path / "plan.json", ("s3://evals/records.jsonl", "s3://evals/results/")
-        there = command(capsys, "score", places[0], "--plan", plan, "-o", places[1], "--on", "ray", "--json")
-        assert (there.code, json.loads(there.out)) == (0, json.loads(here.out)), there.err
-        ids = [json.loads(line)["recordId"] for line in s3.lines("results/")]
-        assert ids == [one["recordId"] for one in folder.results()]
+    monkeypatch.setattr("evalstudio.scoring.sharded.shard_bytes", lambda *_, **__: 300)
+    (folder.path / "moody.py").write_text(MOODY)
+    plan = folder.plan({"plugins": ["./moody.py"], "evaluators": [{"type": "moody"}]})
+    data, report = folder.dataset([*rows(60), *rows(1)]), folder.path / "report.json"
+    here = json.loads(score(capsys, folder).out)
+    ids = [one["recordId"] for one in folder.results()]
+    with running_s3(monkeypatch) if place == "a bucket" else nullcontext() as s3:
+        places: tuple[str | Path, str | Path] = data, folder.output
+        if s3 is not None:
+            s3.put("records.jsonl", data.read_bytes())
+            places = "s3://evals/records.jsonl", "s3://evals/results/"
+        scored = (
+            "score",
+            places[0],
+            "--plan",
+            plan,
+            "-o",
+            places[1],
+            "--on",
+            "ray",
+            "--workers",
+            "1",
+            "--json",
+        )
+        (folder.path / "broken").touch()
+        ended = command(capsys, *scored, "--max-time", "0.001")
+        first = json.loads(ended.out)
+        assert (ended.code, first["partial"]) == (3, "budget"), ended.err
+        assert (0 < first["records"] < 61, first["outcomes"]["error"] > 0) == (True, True)
+        (folder.path / "broken").unlink()
+        more = ("--resume", "--retry-errors", "--report", f"json={report}", "--require", "maxErrors=0")
+        there = command(capsys, *scored, *more)
+        lines = s3.lines("results/") if s3 is not None else folder.output.read_bytes().splitlines()
+    assert there.code == 0, there.err
+    summary = json.loads(there.out)
+    expected = {"resumed": first["records"], "retried": first["outcomes"]["error"]}
+    assert {**summary, "requirements": []} == {**here, **expected}
+    assert [json.loads(line)["recordId"] for line in lines] == ids
+    assert json.loads(report.read_text())["counts"]["total"] == 61
 
 
 def test_live_runs_and_reviews_survive_a_killed_worker(

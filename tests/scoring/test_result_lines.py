@@ -41,6 +41,18 @@ FORGED: dict[str, dict[str, Any]] = {
     "criteria that are a list": {"criterionScores": []},
     "a metric that is text": {"metrics": {"words": "many"}},
     "a line that is text": {"line": "1"},
+    "an id that is a list": {"recordId": [1]},
+    "a group that is a list": {"group": ["a"]},
+    "usage that is text": {"usage": {"judgeCost": "1"}},
+    "a cost that is paid back": {"usage": {"judgeCost": -5}},
+    "usage that is a list": {"usage": [1]},
+    "a value that is text": {
+        "evaluatorResults": [{"name": "a", "kind": "metric", "outcome": "measured", "value": "1"}]
+    },
+    "an evaluator without a value": {
+        "evaluatorResults": [{"name": "a", "kind": "metric", "outcome": "measured"}]
+    },
+    "an error that is a number": {"results": [{"error": 1, "criterionName": "a"}]},
 }
 
 

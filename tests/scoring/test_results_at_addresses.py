@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ def alike(report: str) -> dict[str, Any]:
 def test_errors_are_scored_again_and_reported_as_at_a_path(anywhere: Place) -> None:
     place, file = anywhere, anywhere.folder.output
     report = place.folder.path / "report.json"
-    seen: list[Any] = []
+    seen: list[list[Any]] = []
     for output in (file, place.address):
         place.break_some()
         first = place.score(output=output)
@@ -111,10 +111,8 @@ def test_errors_are_scored_again_and_reported_as_at_a_path(anywhere: Place) -> N
         assert (told(first)["outcomes"]["error"], told(again)["retried"]) == (4, 4), again.err
         later = place.score("--resume", *gate, output=output)
         assert (told(later)["resumed"], told(later)["outcomes"]["error"]) == (40, 0)
-        seen.append(
-            (first.code, told(first), again.code, told(again), later.code, told(later))
-            + (alike(report.read_text()),)
-        )
+        seen.append([(one.code, told(one)) for one in (first, again, later)])
+        seen[-1].append(alike(report.read_text()))
     assert seen[0] == seen[1]
 
 
@@ -141,7 +139,7 @@ def test_what_holds_no_results_is_told(place: Place) -> None:
     place.path.mkdir()
     for arguments in (("report", place.address), ("compare", place.address, place.address)):
         said = place.run(*arguments)
-        assert (said.code, "results/: cannot be read" in said.err) == (2, True), said
+        assert (said.code, "results/: holds no results" in said.err) == (2, True), said
     said = place.score("--require", "noRegression=s3://key:hidden@nowhere/x/")
     assert (said.code, "hidden" in said.out + said.err) == (3, False), said
 
@@ -292,9 +290,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str | None]] = {
         "cannot be read: 000001-",
     ),
     "a failure was made a pass": (
-        lambda file: file.write_bytes(
-            re.sub(rb'"outcome":"fail"', b'"outcome":"pass"', file.read_bytes(), 1)
-        ),
+        lambda file: file.write_bytes(file.read_bytes().replace(b'"outcome":"fail"', b'"outcome":"pass"', 1)),
         "is no result",
         'it says "pass"',
     ),
@@ -304,7 +300,27 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str | None]] = {
         "unexpected character",
     ),
     "a result is gone": (drop_a_result, "there are", "there are"),
-    "a result is gone, and its record": (forget_a_result, "", "records, and there are"),
+    "a result is gone, and its record": (forget_a_result, "", "of 10 records there are 9 results"),
+    "a result is gone, and its record left out": (
+        lambda file: (forget_a_result(file), change(description(file), unsampled=1)),
+        "",
+        "of 10 records there are 9 results",
+    ),
+    "a result with another line": (
+        lambda file: file.write_bytes(file.read_bytes().replace(b'"line":11,', b'"line":51,', 1)),
+        "line 51 of the dataset does not belong here",
+        "line 51 of the dataset does not belong here",
+    ),
+    "a shard that ends before it begins": (
+        lambda file: change(description(file), end=0),
+        "it ends before it begins",
+        "it ends before it begins",
+    ),
+    "a pipe in the place of a description": (
+        lambda file: (description(file).unlink(), os.mkfifo(description(file))),
+        "cannot be read",
+        None,
+    ),
     "results of another shard": (
         lambda file: change(description(file), results=f"000002{file.name[6:]}"),
         "those of another shard",

@@ -17,6 +17,7 @@ from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, command, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.scoring.datasets import BadRecord
+from evalstudio.scoring.results_file import note_of
 
 SLOW = """
 import asyncio
@@ -339,6 +340,32 @@ def test_results_nobody_vouches_for_are_not_resumed(folder: Folder) -> None:
     with pytest.raises(InvalidInput, match=r"results\.jsonl\.job\.json is missing"):
         folder.score(resume=True)
     assert folder.output.read_text() == '{"recordId": "r0", "line": 1}\n'
+
+
+def test_results_of_which_one_is_gone_are_not_resumed(folder: Folder) -> None:
+    folder.dataset(rows(9))
+    folder.score(limit=5)
+    lines = folder.output.read_bytes().splitlines(keepends=True)
+    folder.output.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    with pytest.raises(InvalidInput, match="of 5 records up to its last result there are 4"):
+        folder.score(resume=True)
+    folder.output.write_bytes(b"".join(lines))
+    assert folder.score(resume=True).records == 9
+
+
+@pytest.mark.parametrize("note", [[], {"scored": []}, {"scored": {"line": "5", "digest": ""}}, None])
+def test_notes_that_were_changed_are_refused(folder: Folder, note: Any) -> None:
+    folder.dataset(rows(9))
+    folder.score(limit=5)
+    path = note_of(folder.output)
+    if note is None:
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        known = orjson.loads(path.read_bytes())
+        path.write_bytes(orjson.dumps({**known, **note} if note else note))
+    with pytest.raises(InvalidInput, match="cannot be resumed"):
+        folder.score(resume=True)
 
 
 @pytest.mark.parametrize("name", ["records.jsonl", "plan.json"])

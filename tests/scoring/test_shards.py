@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from evalstudio.scoring.dataset_files import DatasetFile
 from evalstudio.scoring.datasets import BadRecord, Chunk, DatasetError, read_chunks
 from evalstudio.scoring.job import set_up
 from evalstudio.scoring.results_file import UNFINISHED, read_note
-from evalstudio.scoring.shard_results import ShardedResults, folder_of
+from evalstudio.scoring.shard_results import MergedShards, ShardedResults, folder_of
 from evalstudio.scoring.shard_scoring import ShardOutcome, score_shard
 from evalstudio.scoring.sharded import score_in_shards
 from evalstudio.scoring.shards import Shard, ShardIndex, byte_shards, carried_shards, index_shard, numbered
@@ -288,6 +289,83 @@ def test_results_that_lost_a_part_are_not_resumed(folder: Folder) -> None:
         sharded(folder, resume=True)
 
 
+def descriptions(folder: Folder) -> list[Path]:
+    return sorted(folder_of(folder.output).glob("0*.json"))
+
+
+def change(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+DAMAGE: dict[str, tuple[Callable[[Folder], object], str]] = {
+    "results outside of the folder": (
+        lambda folder: change(descriptions(folder)[-1], results="../secret.jsonl", size=5),
+        "results: ",
+    ),
+    "a shard that is not described": (
+        lambda folder: descriptions(folder)[0].unlink(),
+        "shard 0 is not described",
+    ),
+    "a result that was changed": (
+        lambda folder: folder.output.write_bytes(folder.output.read_bytes().replace(b"r1", b"\xff\xfe", 1)),
+        "it was changed, or is shorter",
+    ),
+    "a result that is gone": (
+        lambda folder: folder.output.write_bytes(folder.output.read_bytes().split(b"\n", 1)[1]),
+        "of 5 results there are 4",
+    ),
+    "more shards than there are": (
+        lambda folder: change(folder_of(folder.output) / "manifest.json", merged=10**9),
+        "is not described",
+    ),
+    "a pipe in the place of the manifest": (
+        lambda folder: (
+            (folder_of(folder.output) / "manifest.json").unlink(),
+            os.mkfifo(folder_of(folder.output) / "manifest.json"),
+        ),
+        "is a pipe, not a file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_what_was_changed_beside_the_results_is_refused(
+    folder: Folder, damage: Callable[[Folder], object], words: str
+) -> None:
+    folder.dataset(rows(60))
+    (folder.path / "secret.jsonl").write_text("mine\n")
+    with pytest.raises(Killed):
+        sharded(folder, seed=4, stop_after=8)
+    assert 0 < len(folder.results()) < 60
+    damage(folder)
+    before = folder.output.read_bytes()
+    with pytest.raises(InvalidInput, match=words):
+        sharded(folder, resume=True)
+    assert (folder.path / "secret.jsonl").read_text() == "mine\n"
+    assert folder.output.read_bytes() == before
+
+
+def test_what_a_worker_of_another_job_still_writes_is_not_taken(folder: Folder) -> None:
+    folder.dataset(rows(60))
+    with pytest.raises(Killed):
+        sharded(folder, seed=4, stop_after=8)
+    late = [(one.name, one.read_bytes()) for one in folder_of(folder.output).glob("0*")]
+    folder.plan({**PLAN, "evaluators": PLAN["evaluators"][:1]})
+    with pytest.raises(Killed):
+        sharded(folder, stop_after=0)
+    for name, data in late:
+        (folder_of(folder.output) / name).write_bytes(data)
+    summary, _ = sharded(folder, resume=True)
+    assert (summary.records, summary.resumed, list(summary.evaluators)) == (60, 0, ["rule-based"])
+
+
+def test_a_place_that_lies_behind_is_no_end_of_a_shard() -> None:
+    chunks = [Chunk(b"{}\n{}", [1, 2]), Chunk(b"{}\n{}", [3, 4])]
+    shards = list(carried_shards(iter(chunks), 4, {1: 2}))
+    assert flat([chunk for shard in shards for chunk in shard.chunks]) == flat(chunks)
+    assert [shard.number for shard in shards] == [0, 1]
+
+
 def test_the_first_bad_record_is_told_and_mended(folder: Folder) -> None:
     lines = [json.dumps(row) for row in rows(60)]
     broken = [*lines]
@@ -303,6 +381,10 @@ def test_the_first_bad_record_is_told_and_mended(folder: Folder) -> None:
     both_ways(folder, skip_bad=True)
 
 
+def killed(*_: object) -> None:
+    raise Killed
+
+
 def test_errors_are_retried_and_counted_anew(folder: Folder) -> None:
     plugin = "from evalstudio import define_evaluator\nfrom pathlib import Path\n\n"
     plugin += "@define_evaluator('moody', kind='assertion')\ndef moody(ctx):\n"
@@ -314,8 +396,12 @@ def test_errors_are_retried_and_counted_anew(folder: Folder) -> None:
     (folder.path / "broken").touch()
     assert sharded(folder)[0].outcomes["error"] == 4
     (folder.path / "broken").unlink()
+    # A kill when the results are replaced, and longer or shorter than they were, costs none of them.
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(MergedShards, "finish", killed)
+        sharded(folder, resume=True, retry_errors=True)
     summary, _ = sharded(folder, resume=True, retry_errors=True)
-    assert (summary.outcomes["pass"], summary.retried) == (40, 4)
+    assert (summary.outcomes["pass"], summary.retried) == (40, 0)
     again, _ = sharded(folder, resume=True)
     assert (again.outcomes["pass"], again.records, len(folder.results())) == (40, 40, 40)
 

@@ -61,7 +61,11 @@ class Address:
     def open(self, name: str = "") -> BufferedReader:
         """The file, or one below."""
         system, path = self._system("read")
-        file = self.attempt("read", system.open_input_file, f"{path}/{name}" if name else path)
+        place = f"{path}/{name}" if name else path
+        if system.type_name == "local" and not self.attempt("read", system.get_file_info, place).is_file:
+            # A pipe would be waited for.
+            raise DatasetError(f"{self.name}{name}: cannot be read: there is no such file")
+        file = self.attempt("read", system.open_input_file, place)
         return BufferedReader(_Reader(self, file), _BUFFER_BYTES)
 
     def create(self, name: str) -> BinaryIO:

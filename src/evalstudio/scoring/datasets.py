@@ -114,6 +114,11 @@ class Chunk:
         return zip(self.numbers, self.data.split(b"\n"), strict=False)
 
     @property
+    def rows(self) -> int:
+        """How many records it holds, good or bad; an empty line is none."""
+        return len(self.bad) + sum(1 for _, text in self.lines() if text and not text.isspace())
+
+    @property
     def last_line(self) -> int:
         last = self.numbers[-1] if self.numbers else 0
         return max(last, *(bad.line for bad in self.bad)) if self.bad else last

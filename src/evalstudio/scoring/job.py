@@ -174,14 +174,16 @@ def _remaining(
     """What is left to score: after what a resumed run has done, and up to the limit."""
     size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
-    done = results.last_line
+    done, rows = results.last_line, 0
     whole = read_dataset(job, resources.plan, size)
     for chunk in _until_stopped(results.checked(whole), resources.scorer):
-        if chunk.last_line <= done:
-            summary.merge(resources.scorer.passed_over(chunk))
-            continue
         if done:
-            summary.merge(resources.scorer.passed_over(chunk.between(0, done)))
+            passed = chunk if chunk.last_line <= done else chunk.between(0, done)
+            summary.merge(resources.scorer.passed_over(passed))
+            rows += passed.rows
+            if chunk.last_line < done:
+                continue
+            _check_count(job, summary, rows)
             chunk, done = chunk.between(done, chunk.last_line), 0
         if left is not None:
             if left <= 0:
@@ -190,6 +192,13 @@ def _remaining(
             left -= count
         if chunk.numbers or chunk.bad:
             yield chunk
+
+
+def _check_count(job: ScoringJob, summary: DatasetSummary, rows: int) -> None:
+    """Refuse to go on where results of what was scored are missing."""
+    if summary.read != rows:
+        message = f"of {rows:,} records up to its last result there are {summary.read:,}"
+        raise InvalidInput(f"{job.output}: cannot be resumed: {message}; score into another output file")
 
 
 def _until_stopped(chunks: Iterator[Chunk], scorer: Scorer) -> Iterator[Chunk]:

@@ -81,6 +81,7 @@ class KeptShards(ShardedResults):
         super()._append(scored, ids)
 
     def finish(self, partial: str | None = None) -> None:
+        super().finish(partial)
         # Where it ends early, shards behind those that are missing count as well.
         for number in sorted(self._waiting):
             self._append(*self._waiting.pop(number))

@@ -34,14 +34,18 @@ def read_result(line: bytes) -> dict[str, Any]:
     missing = [name for name in _FIELDS if name not in result]
     if missing:
         raise ValueError(f"it has no {', '.join(missing)}")
-    if not isinstance(result["line"], int):
+    if isinstance(result["line"], bool) or not isinstance(result["line"], int):
         raise ValueError("its line is no number")
+    for name in ("recordId", "group"):
+        if not isinstance(result.get(name, ""), str):
+            raise ValueError(f"its {name} is no text")
     if result["outcome"] not in _OUTCOMES:
         raise ValueError(f'"{result["outcome"]}" is no outcome')
     if (overall := result.get("overallScore")) is not None:
         _check_number("overallScore", overall, most=1.0)
     _check_numbers(result, "criterionScores", most=1.0)
     _check_numbers(result, "metrics", least=-math.inf)
+    _check_usage(result.get("usage"))
     _check_rows(result)
     return result
 
@@ -66,13 +70,28 @@ def _check_number(name: str, value: object, *, least: float = 0.0, most: float =
         raise ValueError(f"{name} is {value:g}, outside {least:g}–{most:g}")
 
 
+def _check_usage(usage: object) -> None:
+    if not isinstance(usage, dict | None):
+        raise ValueError("usage is no object")
+    for name, value in cast(dict[str, Any], usage or {}).items():
+        if value is not None:
+            _check_number(f"usage.{name}", value)
+
+
 def _check_rows(result: Mapping[str, Any]) -> None:
     """Each evaluator's row is one, and none of an assertion contradicts a pass."""
     if not isinstance(result["evaluatorResults"], list) or not isinstance(result["results"], list):
         raise ValueError("evaluatorResults and results must be lists")
     for row in cast(list[Any], result["evaluatorResults"]):
         kind, outcome = row["kind"], row["outcome"]
-        if outcome not in _WORDS.get(kind, ()):
+        if row["value"] is not None:
+            _check_number(f"the value of {row['name']}", row["value"], least=-math.inf)
+        if not isinstance(row["name"], str) or outcome not in _WORDS.get(kind, ()):
             raise ValueError(f'"{outcome}" is no outcome of an evaluator of kind "{kind}"')
         if result["outcome"] == "pass" and kind == "assertion" and outcome in ("fail", "error"):
             raise ValueError(f'it says "pass", but "{row["name"]}" came to "{outcome}"')
+    for item in cast(list[Any], result["results"]):
+        if "error" in item and not (
+            isinstance(item["error"], str) and isinstance(item["criterionName"], str)
+        ):
+            raise ValueError("an error is no text")

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
+from ..base.files import open_regular
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .datasets import Chunk
@@ -120,7 +121,7 @@ class ResultsFile:
             return
         note, self._mark = note_of(path), fingerprint(self._job, self._plan)
         if self._job.resume and (path.stat().st_size or "shards" in (read_note(path) or {})):
-            self._scored = _scored_part(read_settings(note, self._mark, path), path)
+            self._scored = _scored_part(read_settings(self._mark, path), path)
             self.last_line = recover(path, self._summary, self._scored.line)
             self._summary.resumed = self._summary.records
             self._note = note.open("r+b", buffering=0)
@@ -238,20 +239,19 @@ def note_of(output: Path) -> Path:
 def read_note(output: Path) -> dict[str, Any] | None:
     """How a results file was scored; nothing where it is not known."""
     try:
-        note: Any = orjson.loads(note_of(output).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        with open_regular(note_of(output)) as file:
+            note: Any = orjson.loads(file.read())
+    except (OSError, ValueError):
         return None
     return cast(dict[str, Any], note) if isinstance(note, dict) else None
 
 
-def read_settings(path: Path, mark: dict[str, Any], output: Path) -> dict[str, Any]:
+def read_settings(mark: dict[str, Any], output: Path) -> dict[str, Any]:
     """The note of a results file that is to be resumed; refused where it was scored with other settings."""
-    try:
-        note = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        raise InvalidInput(
-            f"{output}: cannot be resumed: {path.name} is missing, so nothing says how it was scored"
-        ) from None
+    note = read_note(output)
+    if note is None:
+        message = f"{note_of(output).name} is missing or unreadable, so nothing says how it was scored"
+        raise InvalidInput(f"{output}: cannot be resumed: {message}")
     return checked_settings(note, mark, str(output))
 
 
@@ -268,7 +268,12 @@ def checked_settings(note: dict[str, Any], mark: dict[str, Any], output: str) ->
 def _scored_part(note: dict[str, Any], output: Path) -> ScoredPart:
     if "scored" not in note:
         raise InvalidInput(f"{output}: was scored in shards; go on with the same command and --on ray")
-    return ScoredPart(note["scored"]["line"], note["scored"]["digest"])
+    match note["scored"]:
+        case {"line": int(line), "digest": str(digest)}:
+            return ScoredPart(line, digest)
+        case _:
+            message = "its note does not say how far it was scored"
+            raise InvalidInput(f"{output}: cannot be resumed: {message}")
 
 
 def recover(path: Path, summary: DatasetSummary, vouched: int | None) -> int:

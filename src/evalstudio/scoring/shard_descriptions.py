@@ -68,6 +68,8 @@ class ShardDescription(_Written):
     def _own_results(self) -> Self:
         if self.results is not None and number_in(self.results) != self.number:
             raise ValueError("its results are those of another shard")
+        if self.end <= self.start:
+            raise ValueError("it ends before it begins")
         return self
 
     @property

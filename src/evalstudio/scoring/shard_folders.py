@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Protocol
 
 import orjson
 
+from ..base.files import open_regular
 from .addresses import Address
 from .datasets import DatasetError
 
@@ -64,13 +65,19 @@ class LocalFolder:
         return True
 
     def listing(self) -> dict[str, int]:
-        return {one.name: one.stat().st_size for one in self.path.iterdir()} if self.path.is_dir() else {}
+        """Files alone: what is linked here is somewhere else."""
+        if not self.path.is_dir():
+            return {}
+        with os.scandir(self.path) as entries:
+            files = [one for one in entries if one.is_file(follow_symlinks=False)]
+            return {one.name: one.stat(follow_symlinks=False).st_size for one in files}
 
     def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+        with self.open(name) as file:
+            return file.read()
 
     def open(self, name: str) -> BinaryIO:
-        return (self.path / name).open("rb")
+        return open_regular(self.path / name)
 
     def create(self, name: str) -> BinaryIO:
         return (self.path / name).open("wb")

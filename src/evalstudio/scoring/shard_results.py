@@ -224,6 +224,10 @@ class ShardedResults:
 
     def finish(self, partial: str | None = None) -> None:
         """All shards are scored, or what ended it before that."""
+        if partial is None and self._waiting:
+            # Nothing is known to come here, but then results would be missing without a word.
+            message = f"shard {self._next} was not scored; run again with --resume"
+            raise InvalidInput(f"{self.name}: {message}")
 
     def results(self) -> Iterator[dict[str, Any]]:
         """All results that are kept, in order."""
@@ -272,7 +276,7 @@ class MergedShards(ShardedResults):
         self._write_note(UNFINISHED)
 
     def _resume(self, path: Path) -> None:
-        if "shards" not in read_settings(note_of(path), fingerprint(self._job, self._plan), path):
+        if "shards" not in read_settings(fingerprint(self._job, self._plan), path):
             message = "it was not scored in shards; go on with the same command and --on local"
             raise InvalidInput(f"{path}: cannot be resumed: {message}")
         self._go_on(self._folder, self._read_manifest(self._folder))
@@ -302,6 +306,7 @@ class MergedShards(ShardedResults):
         write_safely(note_of(self._path), orjson.dumps(note))
 
     def finish(self, partial: str | None = None) -> None:
+        super().finish(partial)
         self._write_note(partial)
 
     def _append(self, scored: ScoredShard, ids: Ids) -> None:

@@ -220,8 +220,9 @@ class _Cutting:
             return
         if index is None or not known.holds(shard) or known.digest != index.digest:
             raise self._changed(known)
-        if known.rows != index.rows or known.lines != index.lines:
-            message = f"its results are of {known.rows:,} records, and there are {index.rows:,}"
+        is_left_out = (known.unsampled and self._job.share >= 1) or (known.bad and not self._job.skip_bad)
+        if is_left_out or known.rows != index.rows or known.lines != index.lines:
+            message = f"of {index.rows:,} records there are {known.records:,} results"
             advice = f"remove {known.results}, and --resume scores them again"
             raise InvalidInput(f"{self._name}: cannot be resumed: {self._lines(known)}: {message}; {advice}")
 

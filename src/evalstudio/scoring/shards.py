@@ -92,7 +92,7 @@ def index_chunks(chunks: Iterable[Chunk], first_line: int) -> ShardIndex:
     for chunk in chunks:
         digest.add(chunk)
         last = max(last, chunk.last_line)
-        rows += len(chunk.bad) + sum(1 for _, text in chunk.lines() if text and not text.isspace())
+        rows += chunk.rows
     return ShardIndex(last - first_line + 1, rows, digest.hexdigest())
 
 
@@ -217,7 +217,7 @@ def carried_shards(chunks: Iterator[Chunk], size: int, ends: Ends) -> Iterator[S
     for whole in chunks:
         chunk = whole
         while chunk.numbers or chunk.bad:
-            end = ends.get(number)
+            end = known if (known := ends.get(number, 0)) > start else None
             part = chunk if end is None else chunk.between(start - 1, end - 1)
             if part.numbers or part.bad:
                 carried.append(part)

@@ -99,6 +99,8 @@ def _shards(folder: AddressFolder) -> list[ShardDescription]:
 
 
 def _manifest(folder: AddressFolder) -> Manifest:
+    if not is_there(folder.address):
+        raise InvalidInput(f"{folder.name}: holds no results of evalstudio score")
     try:
         return read_manifest(folder)
     except BadShard as error:
