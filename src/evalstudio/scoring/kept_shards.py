@@ -120,7 +120,8 @@ class KeptShards(ShardedResults):
         writer, replaced = ShardWriter(self._folder, shard.number), list[int]()
         try:
             with self._folder.open(shard.results) as old:
-                writer.write(line.removesuffix(b"\n") for line in replaced_lines(old, iter(fresh), replaced))
+                for line in replaced_lines(old, iter(fresh), replaced):
+                    writer.write(line)
             again = shard.model_copy(update={"attempt": shard.attempt + 1})
             return writer.commit(again), len(replaced)
         except BaseException:

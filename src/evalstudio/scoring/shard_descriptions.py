@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
@@ -28,6 +29,7 @@ _OF_SHARD = re.compile(rf"{_NAME}\.jsonl?")
 _HALF_WRITTEN = re.compile(rf"\.(manifest\.json|{_NAME}\.jsonl?)\.[0-9a-f]{{1,16}}")
 # Thousands of names fit; what is longer is none of ours.
 _LARGEST_FILE = 1 << 26
+_READ_AT_ONCE = 16
 
 Natural = Annotated[int, Field(ge=0)]
 ResultsName = Annotated[str, Field(pattern=f"^{_RESULTS}$")]
@@ -144,7 +146,13 @@ def read_manifest(folder: ShardFolder) -> Manifest:
     return _read(folder, MANIFEST, Manifest)
 
 
-def read_description(folder: ShardFolder, name: str) -> ShardDescription:
+def read_descriptions(folder: ShardFolder, names: Iterable[str]) -> list[ShardDescription]:
+    """Several at once: at an address each takes a moment, and there may be thousands."""
+    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+        return list(pool.map(lambda name: _description(folder, name), names))
+
+
+def _description(folder: ShardFolder, name: str) -> ShardDescription:
     shard = _read(folder, name, ShardDescription)
     if shard.results is None or description_name(shard.results) != name:
         raise BadShard(f"{name}: results: it names those of another description")
@@ -172,10 +180,8 @@ def latest_descriptions(
 ) -> dict[int, ShardDescription]:
     """What is described and whole, by number: a file that is shorter than it was is as good as none."""
     latest: dict[int, ShardDescription] = {}
-    for name in sorted(listing):
-        if not is_description(name, manifest.job):
-            continue
-        shard = read_description(folder, name)
+    names = [name for name in sorted(listing) if is_description(name, manifest.job)]
+    for shard in read_descriptions(folder, names):
         is_whole = shard.number < manifest.merged or listing.get(shard.results or "") == shard.size
         known = latest.get(shard.number)
         if is_whole and (known is None or known.attempt <= shard.attempt):

@@ -71,7 +71,7 @@ async def score_shard(
             summary.merge(part.summary)
             failure = failure or part.failure
             if writer is not None:
-                writer.write(part.lines)
+                writer.write(b"".join(line + b"\n" for line in part.lines))
             elif send:
                 sent += part.lines
             if not send and (folder is None or not folder.tells_ids):

@@ -18,7 +18,7 @@ from .shard_descriptions import (
     ShardDescription,
     description_name,
     latest_descriptions,
-    read_description,
+    read_descriptions,
     read_manifest,
     shard_results,
 )
@@ -86,7 +86,7 @@ def _shards(folder: AddressFolder) -> list[ShardDescription]:
     try:
         if manifest.results is None:
             return [*latest_descriptions(folder, manifest, listing).values()]
-        shards = [read_description(folder, description_name(name)) for name in manifest.results]
+        shards = read_descriptions(folder, map(description_name, manifest.results))
     except (BadShard, DatasetError) as error:
         raise _unreadable(folder, str(error)) from None
     numbers = [shard.number for shard in shards]
