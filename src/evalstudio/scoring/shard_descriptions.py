@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
@@ -149,7 +150,7 @@ def read_manifest(folder: ShardFolder) -> Manifest:
 def read_descriptions(folder: ShardFolder, names: Iterable[str]) -> list[ShardDescription]:
     """Several at once: at an address each takes a moment, and there may be thousands."""
     with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-        return list(pool.map(lambda name: _description(folder, name), names))
+        return list(pool.map(partial(_description, folder), names))
 
 
 def _description(folder: ShardFolder, name: str) -> ShardDescription:
