@@ -398,6 +398,20 @@ def test_manifests_that_were_changed_are_refused(
     assert (place.folder.path / "secret.jsonl").read_text() == "mine\n"
 
 
+def test_a_resume_that_is_refused_leaves_all_as_it_was(place: Place) -> None:
+    place.score()
+    names = sorted(one.name for one in place.path.iterdir())
+    place.folder.dataset({**row, "response": "other"} for row in rows(40))
+    refused = place.score("--resume")
+    assert (refused.code, "another dataset" in refused.err) == (2, True)
+    assert (sorted(one.name for one in place.path.iterdir()), manifest(place)["isComplete"]) == (names, True)
+    # What is added is not the whole until all of it is.
+    place.folder.dataset(rows(90))
+    ended = place.score("--resume", "--max-time", "0.001")
+    assert (ended.code, manifest(place)["isComplete"]) == (3, False)
+    assert told(place.score("--resume"))["records"] == 90
+
+
 def test_what_others_keep_in_a_folder_is_left_alone(place: Place) -> None:
     place.path.mkdir()
     own = {"manifest.json": '{"name": "my web app"}', "20240101.jsonl": "{}\n"}
@@ -419,7 +433,9 @@ def test_what_others_keep_in_a_folder_is_left_alone(place: Place) -> None:
 
 
 @pytest.mark.parametrize("resume", [False, True], ids=["anew", "resumed"])
-@pytest.mark.parametrize("moment", ["before a shard", "before its description", "before the manifest"])
+@pytest.mark.parametrize(
+    "moment", ["before the cut", "before a shard", "before its description", "before the manifest"]
+)
 def test_the_first_of_two_commands_ends_and_the_second_has_all_results(
     place: Place, moment: str, resume: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,7 +444,8 @@ def test_the_first_of_two_commands_ends_and_the_second_has_all_results(
     where, name, call = {
         "before a shard": (shard_results.ShardWriter, "__init__", 3),
         "before its description": (shard_results, "check_start", 3),
-        "before the manifest": (kept_shards, "check_start", 1),
+        "before the cut": (kept_shards, "check_start", 1),
+        "before the manifest": (kept_shards, "check_start", 3),
     }[moment]
     original, calls, others = getattr(where, name), list[int](), list[dict[str, Any]]()
 

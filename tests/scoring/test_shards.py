@@ -238,10 +238,17 @@ def leave_torn_files(folder: Folder) -> None:
 def test_a_dataset_may_grow_before_it_is_resumed(folder: Folder) -> None:
     folder.dataset(rows(30))
     sharded(folder)
+    folder.dataset([{**row, "response": "changed"} for row in rows(30)])
+    with pytest.raises(InvalidInput, match="another dataset"):
+        sharded(folder, resume=True)
+    assert "partial" not in (read_note(folder.output) or {}), "what is refused leaves all as it was"
     folder.dataset(rows(60))
+    with pytest.raises(Killed):
+        sharded(folder, resume=True, stop_after=3)
+    assert (read_note(folder.output) or {})["partial"] == UNFINISHED
     summary, _ = sharded(folder, resume=True)
     assert [one["recordId"] for one in folder.results()] == [f"r{n}" for n in range(60)]
-    assert (summary.records, summary.resumed) == (60, 30)
+    assert summary.records == 60 > summary.resumed > 30
 
 
 def test_a_limit_may_grow_before_it_is_resumed(folder: Folder) -> None:
@@ -412,3 +419,5 @@ def test_shards_are_few_and_each_is_done_soon() -> None:
     assert size(1000, 2, asks_models=False) == 1 << 18
     assert size(6 << 30, 2, asks_models=True) == (6 << 30) // 5000
     assert size(1 << 20, 4, asks_models=True) == 1 << 14
+    assert size(1 << 24, 1, asks_models=True) == 1 << 18
+    assert size(1 << 24, 1, asks_models=True, has_budget=True) == 1 << 14

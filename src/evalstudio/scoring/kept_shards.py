@@ -48,7 +48,7 @@ class KeptShards(ShardedResults):
             manifest = self._read_manifest(self._folder)
             checked_settings(manifest.settings, mark, self.name)
             self._go_on(self._folder, manifest)
-            self._claim(is_complete=False, partial=None, results=None)
+            self._claim()
             self._clear_away(self._folder)
             return self
         self._check_replaceable(listing)
@@ -71,8 +71,17 @@ class KeptShards(ShardedResults):
             raise InvalidInput(f"{self.name}: {message}") from None
 
     def _claim(self, **changes: Any) -> None:
+        """From here on the folder is this command's, whoever had it before."""
         self._folder = self.folder = replace(self._folder, start=self._start)
-        self._change_manifest(**changes)
+        super()._change_manifest(**changes)
+
+    def _change_manifest(self, **changes: Any) -> None:
+        check_start(self._folder)
+        super()._change_manifest(**changes)
+
+    def _note_unfinished(self) -> None:
+        if self._manifest.results is not None:
+            self._change_manifest(is_complete=False, partial=None, results=None)
 
     def _append(self, scored: ScoredShard, ids: Ids) -> None:
         self._kept[scored.number] = scored.description

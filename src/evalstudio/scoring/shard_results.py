@@ -167,6 +167,7 @@ class ShardedResults:
     def _clear_away(self, folder: ShardFolder) -> None:
         """Remove what killed workers left: results that no description names, and what is half written."""
         named = {one.results for one in self.done.values() if one.number >= self._manifest.merged}
+        named |= {*(self._manifest.results or ())}
         for name in filter(is_of_shard, folder.listing()):
             if name not in named and not name.endswith(".json"):
                 folder.remove(name)
@@ -184,10 +185,15 @@ class ShardedResults:
 
         ``ids`` are those of its records where no results are kept to read them from.
         """
+        if scored.summary is not None:
+            self._note_unfinished()
         self._waiting[scored.number] = scored, ids
         while (following := self._waiting.pop(self._next, None)) is not None:
             self._append(*following)
             self._next += 1
+
+    def _note_unfinished(self) -> None:
+        """Once something is added, that more is to come: a resume that is refused leaves all as it was."""
 
     def _append(self, scored: ScoredShard, ids: Ids) -> None:
         if scored.summary is None:
@@ -243,6 +249,8 @@ class MergedShards(ShardedResults):
     def __init__(self, job: ScoringJob, plan: ScoringPlan, summary: DatasetSummary, output: Path) -> None:
         super().__init__(job, plan, summary)
         self._path, self._folder = output, LocalFolder(folder_of(output).resolve())
+        self._is_noted = False
+        """Whether the note says by now that more is to come."""
 
     def __enter__(self) -> Self:
         self._file = open_output(self._job)
@@ -272,7 +280,13 @@ class MergedShards(ShardedResults):
         self._folder = self.folder = replace(self._folder, start=self._start)
         self._change_manifest()
         self._clear_away(self._folder)
-        self._write_note(UNFINISHED)
+        if not self.done:
+            self._note_unfinished()
+
+    def _note_unfinished(self) -> None:
+        if not self._is_noted:
+            self._write_note(UNFINISHED)
+            self._is_noted = True
 
     def _resume(self, path: Path) -> None:
         if "shards" not in read_settings(fingerprint(self._job, self._plan), path):
