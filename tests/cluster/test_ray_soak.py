@@ -209,7 +209,8 @@ def test_a_bucket_survives_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def wait_for_objects(s3: S3Server, process: subprocess.Popen[str], count: int) -> None:
     """Until so many shards are described in the bucket."""
-    while sum(re.fullmatch(r"results/\d+\.json", name) is not None for name in s3.names("results/")) < count:
+    described = re.compile(r"results/\d+-[0-9a-f-]+\.json")
+    while sum(described.fullmatch(name) is not None for name in s3.names("results/")) < count:
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.2)
 
