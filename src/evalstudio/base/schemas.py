@@ -13,7 +13,7 @@ import jsonschema_rs
 
 from .paths import fields_of
 from .problems import Problem
-from .schema_keywords import misspelt_keyword
+from .schema_keywords import ineffective_keyword
 
 Schema = dict[str, Any]
 
@@ -30,14 +30,16 @@ _Referencing = cast(type[Exception], jsonschema_rs.ReferencingError)
 
 
 def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
-    """A validator for the schema. Remote references and misspelt keywords are refused here."""
+    """A validator for the schema. Remote references and keywords that check nothing are refused here."""
     document: Any = schema if isinstance(schema, bool) else dict(schema)
-    if mistake := misspelt_keyword(document):
+    if mistake := ineffective_keyword(document):
         raise InvalidSchema(f"not a usable JSON Schema: {mistake}")
     try:
         return jsonschema_rs.validator_for(
             document,
             retriever=_refuse,
+            # From 2019-09 on only a remark, unless it is asked for.
+            validate_formats=True,
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
         )
     except (ValueError, _Referencing) as error:
@@ -121,6 +123,8 @@ def _cost(part: Any, expansion: _Expansion) -> int:
             total += expansion.referenced(item)
         elif key == "pattern":
             total += _pattern_cost(item)
+        elif key == "format":
+            total += _PATTERN_COST
         elif key == "patternProperties" and isinstance(item, dict):
             total += sum(map(_pattern_cost, cast(dict[str, Any], item))) + _cost(item, expansion)
         elif key == "enum" and isinstance(item, list):
