@@ -129,7 +129,9 @@ def test_a_keyword_checks_in_its_draft_or_is_refused(keyword: str, draft: int | 
     schema, value = _BROKEN[keyword]
     if draft is not None:
         schema = {"$schema": _DRAFTS[draft], **schema}
-    if (told := ineffective_keyword(schema)) is None:
+    told = ineffective_keyword(schema)
+    assert told is None or not keyword.startswith("format")
+    if told is None:
         assert not compile_schema(schema).is_valid(value)
     else:
         assert jsonschema_rs.validator_for(schema).is_valid(value), told
@@ -163,11 +165,6 @@ def test_a_keyword_checks_in_its_draft_or_is_refused(keyword: str, draft: int | 
             "additionalItems: checks nothing unless items is a list; did you mean items?",
         ),
         ({"format": "datetime"}, 'format: "datetime" is no format that is checked; did you mean date-time?'),
-        (
-            {"$schema": _DRAFTS[7], "format": "uuid"},
-            'format: "uuid" is not checked in draft 7 of JSON Schema; leave out $schema, or name draft '
-            "2019-09 or a newer one in it",
-        ),
         ({"format": "E-Mail"}, 'format: "E-Mail" is no format that is checked; did you mean email?'),
         (
             {"properties": {"a": {"format": "phone"}}},
@@ -180,7 +177,7 @@ def test_a_keyword_without_effect_is_told_with_what_to_do(schema: Any, told: str
     assert ineffective_keyword(schema) == told
 
 
-@pytest.mark.parametrize("name", ["int32", "password", "binary", "uuid4", "x-phone", "date", "uuid"])
+@pytest.mark.parametrize("name", ["int32", "password", "binary", "uuid4", "enum", "x-phone", "date", "uuid"])
 def test_formats_that_are_checked_or_only_remarks_are_left_alone(name: str) -> None:
     assert ineffective_keyword({"type": "string", "format": name}) is None
 

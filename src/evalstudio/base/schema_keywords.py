@@ -60,32 +60,20 @@ _CHECKED_IN = {
 }
 _BELONGS_TO = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 _BESIDE_REFERENCE = frozenset(_CHECKING) - {"$ref", "$defs", "definitions"}
-# The first draft that checks a format.
-_FORMATS = {
-    **dict.fromkeys(("date", "date-time", "time", "email", "idn-email", "hostname", "ipv4", "ipv6"), 4),
-    **dict.fromkeys(("uri", "regex"), 4),
-    **dict.fromkeys(("uri-reference", "uri-template", "json-pointer"), 6),
-    **dict.fromkeys(("idn-hostname", "iri", "iri-reference", "relative-json-pointer"), 7),
-    **dict.fromkeys(("duration", "uuid"), 2019),
-}
-# Of OpenAPI and of pydantic: they say how a value is written or kept, beside a type that is checked.
+FORMATS = (
+    *("date", "date-time", "time", "duration", "email", "idn-email", "hostname", "idn-hostname"),
+    *("ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uri-template", "json-pointer"),
+    *("relative-json-pointer", "regex", "uuid"),
+)
+# Of OpenAPI, pydantic and Gemini: they say how a value is written or kept, beside a type that is checked.
 _REMARKED_FORMATS = frozenset(
     (
-        *(
-            "int32",
-            "int64",
-            "float",
-            "double",
-            "decimal",
-            "byte",
-            "binary",
-            "base64",
-            "base64url",
-            "password",
-        ),
-        *("path", "file-path", "directory-path", "json-string", "multi-host-uri", "name-email", "color"),
-        *("ipv4network", "ipv6network", "ipv4interface", "ipv6interface", "ipvanyaddress", "ipvanynetwork"),
-        *("ipvanyinterface", *(f"uuid{version}" for version in range(1, 9))),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"),
+        *("double-int", "decimal", "decimal128", "unixtime", "char", "enum", "html", "commonmark"),
+        *("byte", "binary", "base64", "base64url", "password", "path", "file-path", "directory-path"),
+        *("json-string", "multi-host-uri", "name-email", "color", "ipv4network", "ipv6network"),
+        *("ipv4interface", "ipv6interface", "ipvanyaddress", "ipvanynetwork", "ipvanyinterface"),
+        *(f"uuid{version}" for version in range(1, 9)),
     )
 )
 _FORMATS_ELSEWHERE = {"url": "uri", "datetime": "date-time", "timestamp": "date-time", "ip": "ipv4"}
@@ -138,7 +126,7 @@ def _without_effect(word: str, part: Mapping[str, Any], draft: int) -> str | Non
         return "checks nothing unless items is a list; did you mean items?"
     if word == "contentSchema":
         return "is not checked: text inside of JSON is not read; have an evaluator look at it"
-    return _unchecked_format(part[word], draft) if word == "format" else None
+    return _unchecked_format(part[word]) if word == "format" else None
 
 
 def _named(draft: int) -> str:
@@ -151,15 +139,12 @@ def _other_draft(first: int, last: int) -> str:
     return f"leave out $schema, or name {_named(first)} or a newer one in it"
 
 
-def _unchecked_format(name: object, draft: int) -> str | None:
-    if not isinstance(name, str) or name in _REMARKED_FORMATS or name.lower().startswith("x-"):
+def _unchecked_format(name: object) -> str | None:
+    if not isinstance(name, str) or name in FORMATS or name in _REMARKED_FORMATS:
         return None
-    if (first := _FORMATS.get(name)) is not None:
-        other = _other_draft(first, _NEWEST)
-        return (
-            None if first <= draft else f'"{name}" is not checked in {_named(draft)} of JSON Schema; {other}'
-        )
-    near = difflib.get_close_matches(name[:_LONGEST].lower(), _FORMATS, 1, _SIMILARITY)
+    if name.lower().startswith("x-"):
+        return None
+    near = difflib.get_close_matches(name[:_LONGEST].lower(), FORMATS, 1, _SIMILARITY)
     meant = _FORMATS_ELSEWHERE.get(name.lower()) or next(iter(near), None)
     advice = (
         f"did you mean {meant}?" if meant else "write a pattern, or a name that begins with x- as a remark"
@@ -211,12 +196,12 @@ def _parts(schema: object) -> Iterator[tuple[_Place | None, Mapping[str, Any]]]:
         place, part = waiting.pop()
         if id(part) in seen:
             continue
+        if isinstance(part, list | Mapping):
+            seen.add(id(cast(object, part)))
         if isinstance(part, list):
-            seen.add(id(part))
             items = cast(list[object], part)
             waiting += [(_Place(place, number), item) for number, item in enumerate(items)]
         elif isinstance(part, Mapping):
-            seen.add(id(part))
             fields = cast(Mapping[str, Any], part)
             yield place, fields
             waiting += [(_Place(place, key), fields[key]) for key in (*_SCHEMAS, *_LISTS) if key in fields]
