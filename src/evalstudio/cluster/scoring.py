@@ -133,8 +133,8 @@ def score_on_ray(
             try:
                 return score_in_shards(job, resources, pool, progress), resources.plan
             except WorkersLost as error:
-                message = f"{job.dataset_name}: a worker died again and again: {error}"
-                raise DatasetError(f"{message}. What is written is whole; run again with --resume.") from None
+                advice = "What is written is whole; run again with --resume."
+                raise DatasetError(f"{job.dataset_name}: {error}. {advice}") from None
 
 
 def _root(job: ScoringJob) -> Path:
