@@ -52,7 +52,7 @@ async def test_whatever_ends_a_worker_another_one_takes_over(death: RayError) ->
 
 async def test_what_workers_die_of_again_and_again_is_told() -> None:
     pool = pool_of(*(Worker(DEATHS[0]) for _ in range(MOST_DEATHS)))
-    with pytest.raises(WorkersLost, match="again and again: Task was killed .* low on memory$"):
+    with pytest.raises(WorkersLost, match=r"again and again: Task was killed .* low on memory$"):
         await pool.call("work", 1)
 
 
