@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,3 +48,22 @@ def test_plans_that_are_built_on_must_be_in_the_folder_that_is_sent(job: Scoring
     job.plan_path.write_text(json.dumps({"extends": "../common.json"}))
     with pytest.raises(InvalidInput, match=r"common\.json is not in .*, which is sent to the cluster"):
         for_workers(job, ELSEWHERE)
+
+
+def test_a_dataset_is_called_as_it_was_named_and_found_by_its_whole_path(
+    job: ScoringJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = scoring._dataset  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.chdir(job.plan_path.parent)
+    Path("some.jsonl").touch()
+    os.mkfifo("pipe.jsonl")
+    named = {
+        name: place(replace(job, dataset=Path(name))) for name in ("some.jsonl", "pipe.jsonl", "none.jsonl")
+    }
+    assert [one.name for one in named.values()] == [*named]
+    # What is no file has no other name: where standard input leads to cannot be opened by it.
+    assert [one.at for one in named.values()] == [
+        str(Path("some.jsonl").resolve()),
+        "pipe.jsonl",
+        "none.jsonl",
+    ]

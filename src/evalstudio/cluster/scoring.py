@@ -123,7 +123,7 @@ def score_on_ray(
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """``score_dataset`` on a cluster: the same results, summary and errors."""
     resources = set_up(job)
-    dataset = replace(dataset_of(job), place=job.address or str(job.dataset.resolve()))
+    dataset = _dataset(job)
     dataset.check()
     cpus = workers or os.cpu_count() or 1
     with open_cluster(settings, cpus, _sent_project(job)) as cluster:
@@ -135,6 +135,13 @@ def score_on_ray(
             except WorkersLost as error:
                 advice = "What is written is whole; run again with --resume."
                 raise DatasetError(f"{job.dataset_name}: {error}. {advice}") from None
+
+
+def _dataset(job: ScoringJob) -> DatasetFile:
+    """The dataset under the name that it has everywhere; a pipe has none, and is read by the command."""
+    if job.address is not None or not job.dataset.is_file():
+        return dataset_of(job)
+    return replace(dataset_of(job), place=str(job.dataset.resolve()))
 
 
 def _root(job: ScoringJob) -> Path:
