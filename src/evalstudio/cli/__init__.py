@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import typer
 
-from .exit_codes import OUT_OF_REACH, STOPPED, WRONG_INPUT
+from .exit_codes import CRASHED, OUT_OF_REACH, STOPPED, WRONG_INPUT
 from .output import PlainFormatter, warn
 
 COLLECT_EVERY = 200_000
@@ -47,7 +47,7 @@ def main() -> None:
             sys.exit(error.exit_code)
         if not _is_for_the_user(error):
             warn(traceback.format_exc().rstrip())
-            sys.exit(1)
+            sys.exit(CRASHED)
         warn(f"Error: {error}")
         sys.exit(OUT_OF_REACH if _is_out_of_reach(error) else WRONG_INPUT)
 
