@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
+
+from evalstudio.cli import COLLECT_EVERY
 
 from . import comparing, conversations, executions, judges, reports, scoring, server, startup, turns
 from .measuring import BenchmarkLine
@@ -25,6 +28,8 @@ BENCHES: dict[str, Callable[[], BenchmarkLine | list[BenchmarkLine]]] = {
 
 
 def main() -> int:
+    # Ours and what stands beside it run as in a process of the commands.
+    gc.set_threshold(COLLECT_EVERY)
     wanted = sys.argv[1:] or list(BENCHES)
     table = Table("what", "ours", "beside", "promise", "kept")
     broken = 0

@@ -1,6 +1,7 @@
 """Whole conversations with an agent over HTTP, beside a bare aiohttp loop that makes the same calls.
 
-The agent takes 50 ms and lives in a process of its own, so that only our side of the calls is counted.
+The agent takes 50 ms and lives in a process of its own, so that only our side of the calls is counted. Both
+sides run on the event loop that the commands use.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import aiohttp
 import orjson
 
 from evalstudio import Scenario, create_registry
+from evalstudio.cli.project import run_async
 from evalstudio.connectors.contract import ConnectorSettings, RunInfo
 from evalstudio.connectors.http_pool import HttpPool
 from evalstudio.connectors.session import AgentSession
@@ -42,8 +44,8 @@ SCENARIO = {
 
 def measure() -> list[BenchmarkLine]:
     with agent() as url:
-        asyncio.run(_ours(url, 50))
-        asyncio.run(bare(url, 50))
+        run_async(_ours(url, 50))
+        run_async(bare(url, 50))
         rounds = [(_timed(_ours, url), _timed(bare, url)) for _ in range(ROUNDS)]
     # Each round has its own ratio: what else the machine does meanwhile disturbs both of its sides.
     wall, floor_wall, times_wall = medians([(ours[0], floor[0]) for ours, floor in rounds])
@@ -79,7 +81,7 @@ def medians(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
 def _timed(work: Callable[[str, int], Coroutine[Any, Any, None]], url: str) -> tuple[float, float]:
     """Wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
-    asyncio.run(work(url, CONVERSATIONS))
+    run_async(work(url, CONVERSATIONS))
     return time.perf_counter() - wall, time.process_time() - cpu
 
 

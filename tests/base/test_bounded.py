@@ -100,6 +100,20 @@ async def test_an_event_is_awaited_no_longer_than_that() -> None:
     assert await set_within(event, 60)
 
 
+async def test_all_who_wait_for_an_event_hear_of_it_though_the_first_clears_it() -> None:
+    event = asyncio.Event()
+
+    async def heard() -> bool:
+        was_set = await set_within(event, 60)
+        event.clear()
+        return was_set
+
+    waiting = asyncio.gather(heard(), heard(), heard())
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.01, event.set)
+    assert await waiting == [True, True, True]
+
+
 @pytest.mark.parametrize("steps", range(4))
 async def test_a_cancellation_that_comes_together_with_the_event_is_not_lost(steps: int) -> None:
     event = asyncio.Event()

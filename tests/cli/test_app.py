@@ -7,11 +7,14 @@ from typing import Any, get_args
 import pytest
 import typer
 
+from evalstudio import cli
 from evalstudio.cli import executions, report_files, runs
 from evalstudio.cli.app import app_for
 from evalstudio.evaluators.results import Outcome
 from evalstudio.project.entities import ExecutionStatus, RunStatus
 from evalstudio.reporting.reports import FORMATS
+
+from .conftest import Typed
 
 
 def names(word: str | None) -> list[str]:
@@ -37,3 +40,14 @@ def test_words_that_options_list_are_those_of_the_entities() -> None:
     assert get_args(RunStatus) == runs._STATUSES  # pyright: ignore[reportPrivateUsage]
     assert get_args(Outcome) == runs._OUTCOMES  # pyright: ignore[reportPrivateUsage]
     assert tuple(report_files.FORMATS.split(", ")) == FORMATS
+
+
+def test_a_defect_of_our_own_is_told_from_a_missed_requirement(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(word: str | None) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(cli, "_command", broken)
+    done = typed("status", code=70)
+    assert "RuntimeError: a defect" in done.err

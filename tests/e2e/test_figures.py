@@ -97,7 +97,7 @@ def test_flaky_is_passed_and_failed_wherever_it_is_shown(
 
     page.goto(f"/executions/{executed}")
     expect(page.get_by_text("6 of 6 runs done")).to_be_visible()
-    expect(page.get_by_label("80%, 4 of 5, 95 % interval 27% to 98%")).to_be_visible()
+    expect(page.get_by_label("80%, 4 of 5, 95% interval 27% to 98%")).to_be_visible()
     expect(page.get_by_label("67%, 4 of 6", exact=False)).to_be_visible()
     expect(page.get_by_text("2.5K").first).to_be_visible()
     table = page.get_by_role("table", name="Runs")

@@ -77,7 +77,7 @@ def test_is_the_agent_better_or_worse_than_on_main(visitor: Visitor) -> None:
     card = visitor.page.get_by_role("article", name="Shop assistant")
     expect(card).to_contain_text("73%")
     expect(card).to_contain_text("22 of 30 passed")
-    expect(card.get_by_label(re.compile("−20 points, 95 % interval"))).to_be_visible()
+    expect(card.get_by_label(re.compile("−20 points, 95% interval"))).to_be_visible()
     expect(card).to_contain_text("since main")
     expect(card).to_contain_text("2 regressed")
     expect(card).to_contain_text("1 requirement missed")

@@ -46,6 +46,11 @@ def test_columns_are_values_but_for_those_of_a_case(tmp_path: Path) -> None:
     )
 
 
+def test_blanks_around_the_names_of_columns_do_not_matter(tmp_path: Path) -> None:
+    (case,) = read(tmp_path, "c.csv", "name, day ,\tgroundTruth\nfirst,Monday,closed\n")
+    assert (case.name, case.vars, case.ground_truth) == ("first", {"day": "Monday"}, "closed")
+
+
 def test_json_lines_keep_their_types(tmp_path: Path) -> None:
     text = '{"name": "a", "people": 2, "vars": {"day": "Mon"}, "groundTruth": [1]}\n\n{"x": null}\r\n'
     first, second = read(tmp_path, "c.jsonl", text)
@@ -69,6 +74,7 @@ def test_a_byte_order_mark_and_blank_lines_do_not_matter(tmp_path: Path) -> None
         ("c.csv", "x,y\n1\n", "c.csv:2: has 1 cells, the header 2"),
         ("c.csv", "x,y\n1,2,3\n", "c.csv:2: has 3 cells, the header 2"),
         ("c.csv", "x,x\n1,2\n", "c.csv:1: every column needs a name of its own"),
+        ("c.csv", "x, x\n1,2\n", "c.csv:1: every column needs a name of its own"),
         ("c.csv", "x,\n1,2\n", "c.csv:1: every column needs a name of its own"),
         ("c.csv", 'x\n"a"b\n', "c.csv:2: not valid CSV:"),
         ("c.csv", "context\nnope\n", "c.csv:2:1: not valid JSON"),

@@ -12,7 +12,7 @@ from evalstudio.project.alarms import NOT_JUDGED
 from evalstudio.project.monitors import AlarmSettings, Band
 from evalstudio.reporting.monitoring import DAY_MS, MONTH_MS, MonitorTest, control_limits
 
-# What docs/monitors.md promises: conversations a month, and within how many of them a drop from 95 % to 85 %
+# What docs/monitors.md promises: conversations a month, and within how many of them a drop from 95% to 85%
 # is noticed in 19 of 20 cases.
 PROMISED = [(3_000, 240), (30_000, 290), (300_000, 340)]
 PROMISED_LEARNT = [(3_000, 550), (30_000, 680), (300_000, 780)]
@@ -23,7 +23,7 @@ def outcome(chance: random.Random, rate: float) -> str:
 
 
 def conversations_until_noticed(band: Band, traffic: int, chance: random.Random) -> int:
-    """How many conversations at 85 % it takes, after a while at 95 %."""
+    """How many conversations at 85% it takes, after a while at 95%."""
     test, moment, step = MonitorTest("x"), 0, MONTH_MS // traffic
     for _ in range(200 if band.expected is not None else 200 + band.learn_from):
         moment += step
@@ -171,7 +171,7 @@ def test_control_limits_lie_around_the_expected_rate(expected: float, of: int) -
 
 
 def test_control_limits_agree_with_the_binomial_distribution() -> None:
-    # 100 conversations at 95 %: 87 or fewer pass in 0.15 % of all cases, 86 or fewer in 0.04 %.
+    # 100 conversations at 95%: 87 or fewer pass in 0.15% of all cases, 86 or fewer in 0.04%.
     assert control_limits(0.95, 100) == (0.87, 1.0)
     assert control_limits(0.5, 0) == (0.0, 1.0)
 

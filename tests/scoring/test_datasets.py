@@ -298,6 +298,30 @@ def test_a_parquet_row_without_a_response_is_named_by_its_number(
     assert folder.score(dataset, skip_bad=True).bad == 1
 
 
+def test_what_parquet_holds_that_cannot_be_read_is_told(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    far = pyarrow.array([2**55], pyarrow.timestamp("ms"))
+    answer = pyarrow.array(["yes"])
+    for columns, names, words in (
+        ([answer, far], ["response", "when"], ":1: is not a readable Parquet file: "),
+        ([answer, answer], ["response", "response"], ':1: column "response" appears twice'),
+    ):
+        table = pyarrow.Table.from_arrays(columns, names=names)
+        pyarrow.parquet.write_table(table, folder.path / "d.parquet")
+        said = command(capsys, "score", folder.path / "d.parquet", "-c", folder.path / "plan.json")
+        assert (said.code, words in said.err, said.err.count("\n")) == (2, True, 1), said.err
+
+
+def test_bytes_in_parquet_are_texts_where_they_can_be(folder: Folder) -> None:
+    folder.plan(PLAN)
+    given = [{"id": "a", "response": "grüße".encode(), "groundTruth": "grüße", "image": b"\xff"}]
+    assert folder.score(parquet(folder, given)).criteria["close"].mean == 1.0
+
+
 def test_without_pyarrow_the_error_says_what_to_install(
     folder: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

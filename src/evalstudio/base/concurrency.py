@@ -265,16 +265,16 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event at most so long; whether it is set.
+    """Wait for an event at most so long; whether it was set, also where another who waited has cleared it.
 
     Not by ``wait_for``, which drops a cancellation that comes together with the event before Python 3.12.
     """
     waiting = asyncio.ensure_future(event.wait())
     try:
-        await asyncio.wait((waiting,), timeout=seconds)
+        done, _ = await asyncio.wait((waiting,), timeout=seconds)
     finally:
         waiting.cancel()
-    return event.is_set()
+    return bool(done) or event.is_set()
 
 
 _GRACE_SECONDS = 1.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import jsonschema_rs
 
 from .paths import fields_of
 from .problems import Problem
-from .schema_keywords import misspelt_keyword
+from .schema_keywords import FORMATS, ineffective_keyword
 
 Schema = dict[str, Any]
 
@@ -30,19 +31,32 @@ _Referencing = cast(type[Exception], jsonschema_rs.ReferencingError)
 
 
 def compile_schema(schema: Mapping[str, Any] | bool) -> jsonschema_rs.Validator:
-    """A validator for the schema. Remote references and misspelt keywords are refused here."""
+    """A validator for the schema. Remote references and keywords that check nothing are refused here."""
     document: Any = schema if isinstance(schema, bool) else dict(schema)
-    if mistake := misspelt_keyword(document):
+    if mistake := ineffective_keyword(document):
         raise InvalidSchema(f"not a usable JSON Schema: {mistake}")
     try:
         return jsonschema_rs.validator_for(
             document,
             retriever=_refuse,
+            # From 2019-09 on a format is only a remark, unless it is asked for.
+            validate_formats=True,
+            formats=_formats(),
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
         )
     except (ValueError, _Referencing) as error:
         detail = getattr(error, "message", None) or str(error)
         raise InvalidSchema(f"not a usable JSON Schema: {detail}") from None
+
+
+@cache
+def _formats() -> dict[str, Callable[[str], bool]]:
+    """Every format as the newest draft checks it: the older ones do not know all of them."""
+    newest = {name: {"format": name} for name in FORMATS}
+    return {
+        name: jsonschema_rs.validator_for(schema, validate_formats=True).is_valid
+        for name, schema in newest.items()
+    }
 
 
 def _refuse(uri: str) -> Any:
@@ -121,6 +135,8 @@ def _cost(part: Any, expansion: _Expansion) -> int:
             total += expansion.referenced(item)
         elif key == "pattern":
             total += _pattern_cost(item)
+        elif key == "format":
+            total += _PATTERN_COST
         elif key == "patternProperties" and isinstance(item, dict):
             total += sum(map(_pattern_cost, cast(dict[str, Any], item))) + _cost(item, expansion)
         elif key == "enum" and isinstance(item, list):

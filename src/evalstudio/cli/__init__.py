@@ -13,16 +13,16 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import typer
 
-from .exit_codes import OUT_OF_REACH, STOPPED, WRONG_INPUT
+from .exit_codes import CRASHED, OUT_OF_REACH, STOPPED, WRONG_INPUT
 from .output import PlainFormatter, warn
 
-_COLLECT_EVERY = 200_000
+COLLECT_EVERY = 200_000
 
 
 def main() -> None:
     """Run the command line: a mistake of the user is exit code 2, what stayed out of reach exit code 4."""
     # What is imported stays: looking through it for garbage again and again takes a tenth of a short command.
-    gc.set_threshold(_COLLECT_EVERY)
+    gc.set_threshold(COLLECT_EVERY)
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PlainFormatter())
     for stream in (sys.stdout, sys.stderr):
@@ -47,7 +47,7 @@ def main() -> None:
             sys.exit(error.exit_code)
         if not _is_for_the_user(error):
             warn(traceback.format_exc().rstrip())
-            sys.exit(1)
+            sys.exit(CRASHED)
         warn(f"Error: {error}")
         sys.exit(OUT_OF_REACH if _is_out_of_reach(error) else WRONG_INPUT)
 

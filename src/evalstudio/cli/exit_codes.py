@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from ..reporting.requirements import Standing
 
-ExitCode = Literal[0, 1, 2, 3, 4, 130]
+ExitCode = Literal[0, 1, 2, 3, 4, 70, 130]
 
 MET: ExitCode = 0
 """What is required is met; without requirements: everything that was asserted passed."""
@@ -19,6 +19,8 @@ UNDECIDED: ExitCode = 3
 """Not decided: something errored or was not run, or nothing was asserted."""
 OUT_OF_REACH: ExitCode = 4
 """A server or a database is out of reach."""
+CRASHED: ExitCode = 70
+"""A defect of EvalStudio itself, which says nothing of what was evaluated."""
 STOPPED: ExitCode = 130
 """Stopped by Ctrl-C or a signal."""
 

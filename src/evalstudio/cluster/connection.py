@@ -13,13 +13,15 @@ import signal
 import socket
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..base.extras import needs_extra
+from ..base.locks import lock
 from ..base.outages import Unavailable
 from ..base.problems import InvalidInput
 from ..base.signals import keep_handlers
@@ -31,6 +33,8 @@ _REACH_SECONDS = 10.0
 _STARTS = 3
 # Unix sockets have short paths, and Ray's own part of them takes some seventy characters.
 _LONGEST_FOLDER = 34
+_LONGEST_REASON = 400
+_PREFIX, _OWNER = "evalstudio-", "owner"
 _NOT_SENT = (".git", ".venv", "node_modules", "__pycache__", "data")
 
 
@@ -74,15 +78,12 @@ def open_cluster(
     if ray.is_initialized():
         yield Cluster(ray, is_local=True)
         return
-    folder = _private_folder() if address is None else None
-    try:
-        _connect(ray, address, cpus, project, folder)
-        yield Cluster(ray, is_local=address is None)
-    finally:
-        ray.shutdown()
-        if folder is not None:
-            _end_all_in(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+    with _private_folder() if address is None else nullcontext() as folder:
+        try:
+            _connect(ray, address, cpus, project, folder)
+            yield Cluster(ray, is_local=address is None)
+        finally:
+            ray.shutdown()
 
 
 def _import_ray(address: str | None) -> Any:
@@ -110,14 +111,42 @@ def _do_nothing(*_: object, **__: object) -> None:
     pass
 
 
-def _private_folder() -> str | None:
+@contextmanager
+def _private_folder() -> Generator[Path | None]:
     """A folder that nobody else may enter: Ray opens the one it is given, inside of it, to everybody."""
-    if len(tempfile.gettempdir()) > _LONGEST_FOLDER:
-        return None
-    return tempfile.mkdtemp(prefix="evalstudio-")
+    places = (tempfile.gettempdir(), "/tmp")
+    parent = next((one for one in places if len(one) <= _LONGEST_FOLDER and Path(one).is_dir()), None)
+    if parent is None:
+        yield None
+        return
+    _remove_abandoned(Path(parent))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    try:
+        with open(folder / "new", "wb") as owner:
+            lock(owner)
+            # Only now it has the name by which others look for it.
+            os.rename(folder / "new", folder / _OWNER)
+            yield folder
+    finally:
+        _remove(folder)
 
 
-def _end_all_in(folder: str) -> None:
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the folders of commands that were killed, which no longer hold the lock of theirs."""
+    if find_spec("fcntl") is None:
+        return
+    for owner in parent.glob(f"{_PREFIX}*/{_OWNER}"):
+        with suppress(OSError), open(owner, "r+b") as file:
+            if lock(file):
+                _remove(owner.parent)
+
+
+def _remove(folder: Path) -> None:
+    _end_all_in(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_all_in(folder: Path) -> None:
     """End what is left of a cluster: processes that have a file in its folder open.
 
     A closed terminal ends some of them before the others, which would then stay for minutes.
@@ -132,7 +161,7 @@ def _end_all_in(folder: str) -> None:
 
 
 def _connect(
-    ray: Any, address: str | None, cpus: int | None, project: SentProject | None, folder: str | None
+    ray: Any, address: str | None, cpus: int | None, project: SentProject | None, folder: Path | None
 ) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
     if address is None:
@@ -150,8 +179,10 @@ def _connect(
         _start(ray, address, options)
     except Exception as error:
         where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
-        hint = " (RAY_AUTH_TOKEN must be the cluster's)" if address else ""
+        # Ray writes in lines what the versions are that differ.
+        reason = (" ".join(str(error).split()) or type(error).__name__)[:_LONGEST_REASON]
+        is_refused = address is not None and isinstance(error, ConnectionError)
+        hint = " (RAY_AUTH_TOKEN must be the cluster's)" if is_refused else ""
         raise ClusterUnavailable(f"{where} cannot be used: {reason}{hint}") from None
 
 

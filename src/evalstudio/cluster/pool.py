@@ -57,12 +57,13 @@ class ActorPool:
             member.tasks += 1
             try:
                 return await getattr(member.handle, method).remote(*arguments)
-            except self._ray.exceptions.RayActorError as error:
-                self._lost(member)
-                if not left:
-                    raise WorkersLost(_first_line(error)) from None
             except self._ray.exceptions.RayTaskError as error:
                 raise _cause(error) from None
+            except self._ray.exceptions.RayError as error:
+                # Whatever the worker did not raise itself: it died, its node did, or it took too much memory.
+                self._lost(member)
+                if not left:
+                    raise WorkersLost(f"workers died again and again: {_first_line(error)}") from None
             finally:
                 member.tasks -= 1
                 self._changed.set()
@@ -135,7 +136,9 @@ class ActorPool:
         try:
             member.answer = await member.handle.ready.remote()
             member.is_ready, self._failed_starts = True, 0
-        except self._ray.exceptions.RayActorError as error:
+        except (self._ray.exceptions.RayTaskError, self._ray.exceptions.RuntimeEnvSetupError) as error:
+            self._failure = _cause(error)
+        except self._ray.exceptions.RayError as error:
             self._lost(member)
             self._failed_starts += 1
             if self._failed_starts >= MOST_DEATHS:
@@ -199,4 +202,4 @@ def _cause(error: Exception) -> Exception:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]
+    return (lines[0] if lines else type(error).__name__)[:300].rstrip(".")

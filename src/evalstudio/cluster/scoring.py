@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.files import read_mapping
 from ..plugins.loading import is_path, path_of, plugin_names
-from ..project.config import ExecutionSettings
+from ..project.config import ExecutionSettings, read_config
 from ..scoring.addresses import VARIABLES, is_address
 from ..scoring.budget_watch import UsedUp
 from ..scoring.dataset_files import DatasetFile
@@ -125,7 +125,7 @@ def score_on_ray(
 ) -> tuple[DatasetSummary, ScoringPlan]:
     """``score_dataset`` on a cluster: the same results, summary and errors."""
     resources = set_up(job)
-    dataset = replace(dataset_of(job), place=job.address or str(job.dataset.resolve()))
+    dataset = _dataset(job)
     dataset.check()
     cpus = workers or os.cpu_count() or 1
     with open_cluster(settings, cpus, _sent_project(job)) as cluster:
@@ -135,8 +135,15 @@ def score_on_ray(
             try:
                 return score_in_shards(job, resources, pool, progress, used_up), resources.plan
             except WorkersLost as error:
-                message = f"{job.dataset_name}: a worker died again and again: {error}"
-                raise DatasetError(f"{message}. What is written is whole; run again with --resume.") from None
+                advice = "What is written is whole; run again with --resume."
+                raise DatasetError(f"{job.dataset_name}: {error}. {advice}") from None
+
+
+def _dataset(job: ScoringJob) -> DatasetFile:
+    """The dataset under the name that it has everywhere; a pipe has none, and is read by the command."""
+    if job.address is not None or not job.dataset.is_file():
+        return dataset_of(job)
+    return replace(dataset_of(job), place=str(job.dataset.resolve()))
 
 
 def _root(job: ScoringJob) -> Path:
@@ -158,14 +165,17 @@ def _job_for_workers(job: ScoringJob, cluster: Cluster) -> ScoringJob:
     if cluster.is_local:
         return replace(job, config_path=config, plan_path=plan)
     root = _root(job)
-    names = [*(plugin_names(config) if config else ()), *read_plan(job.plan_path)[0].plugins]
-    check_inside(root, [plan, *(path_of(name, root) for name in names if is_path(name))])
+    settings, plans = read_plan(job.plan_path)
+    names = [*(plugin_names(config) if config else ()), *settings.plugins]
+    plugins = (path_of(name, root) for name in names if is_path(name))
+    check_inside(root, [plan, *(Path(one.path).resolve() for one in plans.files), *plugins])
     return replace(job, config_path=config and config.relative_to(root), plan_path=plan.relative_to(root))
 
 
 def _variables(job: ScoringJob) -> dict[str, str]:
     settings: list[Any] = [read_plan(job.plan_path)[1].settings]
+    names = list(VARIABLES) if job.address is not None or job.output_address is not None else list[str]()
     if job.config_path is not None:
         settings.append(read_mapping(job.config_path).data)
-    at_address = job.address is not None or job.output_address is not None
-    return variables_of(settings, VARIABLES if at_address else ())
+        names += read_config(job.config_path).allowed_variables
+    return variables_of(settings, names)

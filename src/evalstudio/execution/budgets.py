@@ -28,7 +28,7 @@ class _Watched:
 class BudgetKeeper:
     """Knows the budgets of the executions that a processor works on, and ends those that are used up.
 
-    What is used is noticed before more than 1 % of further runs have ended; of fewer than 200, after each.
+    What is used is noticed before more than 1% of further runs have ended; of fewer than 200, after each.
     """
 
     store: SqlStore

@@ -72,7 +72,8 @@ class Processor:
         """
         with riding_out():
             await self._take_over()
-            tasks = [asyncio.create_task(self._keep_leases()), asyncio.create_task(self._watch_workers())]
+            beside = (self._keep_leases(), self._watch_workers(), self._wake_at(stop))
+            tasks = [asyncio.create_task(work) for work in beside]
             grace = self._grace_seconds
             try:
                 await self._work_until(stop, until)
@@ -95,9 +96,14 @@ class Processor:
             if not claimed and not self._active and until is not None and await until():
                 break
             if len(self._active) >= self._most:
-                await self._wait(stop, self._ended.wait())
+                # Every step between the end of a run and the claim of the next waits for all other work.
+                await self._ended.wait()
             else:
-                await self._wait(stop, self._ended.wait(), self._new_work())
+                await self._wait(self._ended.wait(), self._new_work())
+
+    async def _wake_at(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._ended.set()
 
     def _new_work(self) -> Awaitable[object]:
         seconds = _IDLE_SECONDS if self._per_connector is None else _LIMITED_SECONDS
@@ -210,16 +216,15 @@ class Processor:
                     self._active[run_id][1].cancel()
 
     @staticmethod
-    async def _wait(stop: asyncio.Event, *events: Awaitable[object]) -> None:
-        """Wait for one of these or for the request to stop, whichever comes first."""
+    async def _wait(*events: Awaitable[object]) -> None:
+        """Wait for one of these, whichever comes first."""
         waits = [asyncio.ensure_future(event) for event in events]
-        everything = [*waits, asyncio.ensure_future(stop.wait())]
         try:
-            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for future in everything:
+            for future in waits:
                 future.cancel()
-            await asyncio.wait(everything)
+            await asyncio.wait(waits)
         for future in waits:
             if not future.cancelled() and (error := future.exception()) is not None:
                 raise error

@@ -176,8 +176,8 @@ def _rows(path: Path, text: str, problems: ProblemList) -> Rows:
 def _csv_rows(path: Path, text: str, problems: ProblemList) -> Rows:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = next(reader, list[str]())
-        if len(set(header)) < len(header) or not all(name.strip() for name in header):
+        header = [cell.strip() for cell in next(reader, list[str]())]
+        if len(set(header)) < len(header) or not all(header):
             raise InvalidInput.at(f"{path}:1", "every column needs a name of its own")
         for cells in filter(None, reader):
             place = f"{path}:{reader.line_num}"

@@ -34,7 +34,7 @@ def kappa(
     The interval is Wilson's on the observed agreement, with as many items as the jackknife's variance over
     subjects amounts to. What kappa rests on can be very few items: those that disagree, and those that agree
     on another mark than the usual one. With s of the fewer of these it moves to the number of subjects by
-    1/s, and is there with fewer than 20. The usual large-sample interval covers 84 % instead of 95 % with 20
+    1/s, and is there with fewer than 20. The usual large-sample interval covers 84% instead of 95% with 20
     items and one frequent mark, and has no width at all where two raters agree on a few items.
     """
     places = _places(pairs, scale)

@@ -87,7 +87,7 @@ def _short(text: str | None) -> str:
 
 
 class Difference(Figure):
-    """Candidate minus base over the subjects that both sides have, with its 95 % interval.
+    """Candidate minus base over the subjects that both sides have, with its 95% interval.
 
     An end that the data do not bound is null.
     """

@@ -79,7 +79,7 @@ def effective_runs(
     The runs over the design effect of the cluster-robust variance, with Korn and Graubard's correction for
     the few degrees of freedom. How far repetitions agree shows only in subjects that had the rarer outcome:
     with s of them the design effect moves to its worst case (repetitions add nothing) by 1/s² (1/s^trust).
-    Without that the interval covers 89 % instead of 95 % where few subjects fail; at 0 % and 100 % it is the
+    Without that the interval covers 89% instead of 95% where few subjects fail; at 0% and 100% it is the
     worst case.
     """
     kinds = Counter(subjects)

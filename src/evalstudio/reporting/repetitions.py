@@ -81,7 +81,7 @@ def bootstrap_interval(
 ) -> Interval:
     """The mean of shares from 0 to 1, given as how many subjects have each, and its bootstrap interval.
 
-    The bootstrap draws subjects and is studentised on log odds: plain percentiles cover 90 % where most
+    The bootstrap draws subjects and is studentised on log odds: plain percentiles cover 90% where most
     subjects have the same share. A bootstrap sees only what occurred. Where few subjects are off the end of
     the scale it is moved to Wilson's interval on the number of subjects, by 1/s² for s such subjects (1/s
     with fewer than 20 in all), and where no two subjects differ it is Wilson's.

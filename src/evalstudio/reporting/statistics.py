@@ -29,7 +29,7 @@ class Figure(BaseModel):
 
 
 class Rate(Figure):
-    """A share with what it rests on and its 95 % interval, for which runs of one subject count as related."""
+    """A share with what it rests on and its 95% interval, for which runs of one subject count as related."""
 
     passed: int
     of: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from io import BufferedReader
@@ -182,13 +183,21 @@ def packed(rows: Iterator[Row], chunk_bytes: int) -> Iterator[Chunk]:
             size += _BAD_BYTES
         else:
             numbers.append(row.line)
-            lines.append(orjson.dumps(row.content, default=str, option=orjson.OPT_NON_STR_KEYS))
+            lines.append(orjson.dumps(row.content, default=_as_text, option=orjson.OPT_NON_STR_KEYS))
             size += len(lines[-1])
         if size >= chunk_bytes:
             yield Chunk(b"\n".join(lines), numbers, bad, share)
             numbers, lines, bad, size = [], [], [], 0
     if numbers or bad:
         yield Chunk(b"\n".join(lines), numbers, bad, share)
+
+
+def _as_text(value: object) -> str:
+    """What JSON has no form for. A column of bytes is how some programs write texts into Parquet."""
+    with suppress(UnicodeDecodeError):
+        if isinstance(value, bytes):
+            return value.decode()
+    return str(value)
 
 
 class _Lines:
@@ -253,8 +262,7 @@ def _header(path: Path, reader: Iterator[list[str]]) -> list[str]:
         raise DatasetError(f"{path}:1: is not valid CSV: {error}") from None
     if not any(names) or any("\0" in name for name in names):
         raise DatasetError(f"{path}:1: the first line must name the columns, in UTF-8 text")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DatasetError(f'{path}:1: column "{twice}" appears twice')
+    _check_columns(path, names)
     for name in names:
         if inside := next((other for other in names if other.startswith(f"{name}.")), None):
             raise DatasetError(f'{path}:1: column "{inside}" reaches into "{name}", which is a column itself')
@@ -291,14 +299,31 @@ def parquet_rows(
     try:
         with parquet.ParquetFile(path if source is None else source) as file:
             total = file.metadata.num_rows
+            _check_columns(path, file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=256, row_groups=groups):
                 for row in batch.to_pylist():
                     number += 1
                     content = {key: item for key, item in row.items() if item is not None}
                     yield Row(number, number / total, content)
-    except (OSError, ValueError) as error:
-        # pyarrow's errors are these two; a file may break after many good rows.
-        raise DatasetError(f"{path}:{number + 1}: is not a readable Parquet file: {error}") from None
+    except DatasetError:
+        raise
+    except _ARROW_ERRORS as error:
+        # A file may break after many good rows.
+        raise unreadable_parquet(path, number + 1, error) from None
+
+
+# A moment that Python's years do not reach overflows.
+_ARROW_ERRORS = (OSError, ValueError, TypeError, OverflowError, NotImplementedError)
+
+
+def unreadable_parquet(path: Path | str, line: int, error: Exception) -> DatasetError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return DatasetError(f"{path}:{line}: is not a readable Parquet file: {reason}")
+
+
+def _check_columns(path: Path | str, names: Sequence[str]) -> None:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DatasetError(f'{path}:1: column "{twice}" appears twice')
 
 
 def parquet_reader(path: Path | str) -> Any:

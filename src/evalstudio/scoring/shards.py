@@ -24,6 +24,7 @@ from .datasets import (
     parquet_reader,
     parquet_rows,
     skip_line,
+    unreadable_parquet,
 )
 
 Cut = Literal["bytes", "rowGroups", "lines"]
@@ -185,7 +186,7 @@ def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
             groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
             sizes = [(group.num_rows, group.total_byte_size) for group in groups]
     except (OSError, ValueError) as error:
-        raise DatasetError(f"{dataset.name}: is not a readable Parquet file: {error}") from None
+        raise unreadable_parquet(dataset.name, 1, error) from None
     shards: list[Shard] = []
     start, rows, weight_so_far = 0, 0, 0
     first_line, total = 1, sum(rows for rows, _ in sizes)

@@ -30,7 +30,7 @@ export function Delta({ difference, low, high, share = false, better = 'more', s
     );
   }
   const Arrow = difference > 0 ? IconArrowUpRight : difference < 0 ? IconArrowDownRight : IconEqual;
-  const interval = `95 % interval ${end(low, share, format)} to ${end(high, share, format)}`;
+  const interval = `95% interval ${end(low, share, format)} to ${end(high, share, format)}`;
   return (
     <Tooltip label={interval}>
       <Text

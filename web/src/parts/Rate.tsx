@@ -1,4 +1,4 @@
-// A rate with what it rests on: how many of how many, and its 95 % interval.
+// A rate with what it rests on: how many of how many, and its 95% interval.
 import { Text, Tooltip } from '@mantine/core';
 import type { Schemas } from '../api/client';
 import { percent } from './numbers';
@@ -16,7 +16,7 @@ export function Rate({ rate }: Props) {
       </Text>
     );
   }
-  const interval = `95 % interval ${percent(rate.low)} to ${percent(rate.high)}`;
+  const interval = `95% interval ${percent(rate.low)} to ${percent(rate.high)}`;
   return (
     <Tooltip label={`${interval}. ${GLOSSARY.interval}`} multiline maw={320}>
       <Text

@@ -8,7 +8,7 @@ export const GLOSSARY = {
   baseline:
     'The execution that others of its eval are compared with: one that was set as baseline, or the last whole one of that branch.',
   chance:
-    'How often chance alone would show a difference this large. Under 5 % it is taken to be real; it is corrected for the number of comparisons.',
+    'How often chance alone would show a difference this large. Under 5% it is taken to be real; it is corrected for the number of comparisons.',
   coverage:
     'The share of records or runs that got a score at all. What errored or was skipped is missing from it.',
   flaky: 'Repetitions of the same thing disagree: some passed and some failed.',

@@ -87,12 +87,12 @@ it('counts have their thousands apart', () => {
 
 it('chance is told in per cent, and never as nothing', () => {
   expect([1, 0.25, 0.0321, 0.001, 0.0009, 0].map(chance)).toEqual([
-    '100\u00a0%',
-    '25\u00a0%',
-    '3.2\u00a0%',
-    '0.1\u00a0%',
-    'under 0.1\u00a0%',
-    'under 0.1\u00a0%',
+    '100%',
+    '25%',
+    '3.2%',
+    '0.1%',
+    'under 0.1%',
+    'under 0.1%',
   ]);
 });
 

@@ -3,7 +3,7 @@
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return '–';
   const value = share * 100;
-  // 99.6 % is not 100 %, and 0.4 % is not nothing.
+  // 99.6% is not 100%, and 0.4% is not nothing.
   if (value > 99 && value < 100) return `${(Math.floor(value * 10) / 10).toFixed(1)}%`;
   if (value > 0 && value < 1) return `${(Math.ceil(value * 10) / 10).toFixed(1)}%`;
   return `${Math.round(value)}%`;
@@ -20,9 +20,9 @@ export function sign(value: number): string {
   return value > 0 ? '+' : value < 0 ? '−' : '';
 }
 
-/** How likely something is by chance: 0.032 is 3.2 %. */
+/** How likely something is by chance: 0.032 is 3.2%. */
 export function chance(p: number): string {
-  return p < 0.001 ? 'under 0.1\u00a0%' : `${Number((p * 100).toPrecision(2))}\u00a0%`;
+  return p < 0.001 ? 'under 0.1%' : `${Number((p * 100).toPrecision(2))}%`;
 }
 
 export function duration(ms: number | null | undefined): string {

@@ -45,7 +45,7 @@ def outcomes_chart(head: ReportHead) -> str:
 
 
 def rates_chart(head: ReportHead) -> str:
-    """Pass rates by scenario with their 95 % intervals, the lowest first."""
+    """Pass rates by scenario with their 95% intervals, the lowest first."""
     known = sorted(
         (rate.estimate, rate.low, rate.high, group) for group, rate in head.rates if rate.estimate is not None
     )

@@ -81,7 +81,7 @@ class ReportHead:
     standing: Standing
     counts: Counts
     rate: Interval
-    """The pass rate with its 95 % interval."""
+    """The pass rate with its 95% interval."""
     rates: list[tuple[str, Interval]] = field(default_factory=list[tuple[str, Interval]])
     """The same by scenario, or by group of records."""
     facts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])

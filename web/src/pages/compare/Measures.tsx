@@ -36,7 +36,7 @@ export function Measures({ measures }: { measures: Measure[] }) {
       title="Measures"
       hint={
         <>
-          Means over the subjects that both sides have, with a <Tip term="interval">95 % interval</Tip> of the
+          Means over the subjects that both sides have, with a <Tip term="interval">95% interval</Tip> of the
           difference
         </>
       }
@@ -49,7 +49,7 @@ export function Measures({ measures }: { measures: Measure[] }) {
               <Table.Th ta="right">Base</Table.Th>
               <Table.Th ta="right">Candidate</Table.Th>
               <Table.Th ta="right">Difference</Table.Th>
-              <Table.Th>95 % interval</Table.Th>
+              <Table.Th>95% interval</Table.Th>
               <Table.Th ta="right">
                 <Tip term="chance">Chance alone</Tip>
               </Table.Th>

@@ -120,7 +120,7 @@ function Overall({ comparison }: { comparison: Comparison }) {
       <Text size="sm" c="dimmed">
         {low !== null && high !== null && (
           <>
-            <Tip term="interval">95 % interval</Tip> {points(low)} to {points(high)},{' '}
+            <Tip term="interval">95% interval</Tip> {points(low)} to {points(high)},{' '}
           </>
         )}
         <Tip term="chance">chance alone</Tip>: {chance(p)}

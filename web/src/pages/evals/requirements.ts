@@ -21,8 +21,8 @@ interface Field {
 }
 
 export const FIELDS: Record<Name, Field> = {
-  passRate: { label: 'At least', description: '0.9 means 90 % of scored runs', holds: 'share' },
-  passHatK: { label: 'At least', description: '0.9 means 90 % of subjects', holds: 'share' },
+  passRate: { label: 'At least', description: '0.9 means 90% of scored runs', holds: 'share' },
+  passHatK: { label: 'At least', description: '0.9 means 90% of subjects', holds: 'share' },
   k: { label: 'Times in a row', description: 'How often each must pass', holds: 'number' },
   noRegression: { label: 'Baseline', description: 'Its name, such as main', holds: 'text' },
   minEffect: { label: 'Smallest drop', description: 'That counts; empty: any', holds: 'share' },
@@ -30,7 +30,7 @@ export const FIELDS: Record<Name, Field> = {
   alpha: { label: 'Chance of error', description: 'Usually 0.05', holds: 'number' },
   maxErrors: { label: 'At most', description: 'Runs, such as 3 or 2%', holds: 'amount' },
   maxFlaky: { label: 'At most', description: 'Subjects, such as 3 or 2%', holds: 'amount' },
-  minCoverage: { label: 'At least', description: '0.9 means 90 % of runs', holds: 'share' },
+  minCoverage: { label: 'At least', description: '0.9 means 90% of runs', holds: 'share' },
   metric: { label: 'Metric', description: 'Or latencyMs, totalTokens, turns', holds: 'text' },
   percentile: { label: 'Percentile', description: 'Such as 95; empty: the mean', holds: 'number' },
   criterion: { label: 'Criterion', description: 'By its name', holds: 'text' },

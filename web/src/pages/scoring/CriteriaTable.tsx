@@ -50,7 +50,7 @@ export function CriteriaTable({ summary: read }: { summary: Record<string, unkno
             <Table.Tr>
               <Table.Th>Criterion or metric</Table.Th>
               <Table.Th ta="right">Mean</Table.Th>
-              <Table.Th>95 % interval</Table.Th>
+              <Table.Th>95% interval</Table.Th>
               <Table.Th ta="right">
                 <Tip term="coverage">Coverage</Tip>
               </Table.Th>

@@ -1,4 +1,4 @@
-// A share over time with its 95 % interval as a band, and the limits of chance, if any; a point of an
+// A share over time with its 95% interval as a band, and the limits of chance, if any; a point of an
 // execution leads to it.
 import { Box, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
@@ -81,7 +81,7 @@ export default function RateChart({
           />
           <Tooltip content={<Details title={title} shown={shown} unit={unit} />} isAnimationActive={false} />
           <Area
-            name="95 % interval"
+            name="95% interval"
             dataKey="interval"
             fill="var(--mantine-color-indigo-4)"
             fillOpacity={0.25}
@@ -121,7 +121,7 @@ export default function RateChart({
 function Legend({ title }: { title: string }) {
   return (
     <div className={classes.legend} aria-hidden>
-      <span data-mark="line" /> {title} <span data-mark="band" /> 95 % interval
+      <span data-mark="line" /> {title} <span data-mark="band" /> 95% interval
     </div>
   );
 }
@@ -144,7 +144,7 @@ function Details({ title, shown, unit, payload }: DetailsProps) {
       </Text>
       {point.interval && (
         <Text size="xs">
-          95 % interval {shown(point.interval[0])} to {shown(point.interval[1])}
+          95% interval {shown(point.interval[0])} to {shown(point.interval[1])}
         </Text>
       )}
       {typeof point.lowLimit === 'number' && (
