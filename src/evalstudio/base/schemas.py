@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, cast
 
 import jsonschema_rs
 
+from .lazy_dataclass import dataclass
 from .paths import fields_of
 from .problems import Problem
 from .schema_keywords import misspelt_keyword

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.lazy_dataclass import dataclass
 from ..base.signals import stop_on_signals
 from ..base.text import counted
 from .eval_start import Part, start

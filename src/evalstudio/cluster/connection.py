@@ -14,12 +14,12 @@ import socket
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..base.extras import needs_extra
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import Unavailable
 from ..base.problems import InvalidInput
 from ..base.signals import keep_handlers

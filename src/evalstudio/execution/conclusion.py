@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..base.times import now
 from ..evaluators.results import RunOutput

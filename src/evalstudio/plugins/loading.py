@@ -12,7 +12,6 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -24,6 +23,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, cast
 
 from ..base.files import read_mapping
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, ProblemList
 from ..base.trust import check_trusted
 from .registry import (

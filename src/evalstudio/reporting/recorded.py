@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.text import counted
 from ..project.requirements import Budget
 from ..scoring.plan import ScoringPlan

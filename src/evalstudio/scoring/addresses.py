@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from io import BufferedReader, RawIOBase
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from ..base.addresses import shown_address
 from ..base.extras import needs_extra
+from ..base.lazy_dataclass import dataclass
 from .datasets import DatasetError
 
 _BUFFER_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
@@ -15,6 +15,7 @@ import orjson
 
 from ..base.extras import needs_extra
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 16 << 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from ..base.lazy_dataclass import dataclass
 from .addresses import Address
 
 

@@ -13,13 +13,14 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 import orjson
 from pydantic import TypeAdapter
 
+from ..base.lazy_dataclass import dataclass
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .plan import ScoringJob, ScoringPlan

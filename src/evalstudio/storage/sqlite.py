@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -21,6 +20,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import OutagePolicy
 from .errors import DatabaseReplaced, StorageError
 from .events import ListenTask, WakeSignals
