@@ -20,6 +20,7 @@ from tests.support.plugin_files import (
 from evalstudio import load_plugins
 from evalstudio.base.problems import InvalidInput
 from evalstudio.plugins import PluginError
+from evalstudio.plugins.installed import may_declare
 from evalstudio.testing import context
 
 CONNECTOR = (
@@ -382,3 +383,18 @@ class TestWaysToDefine:
         told = failure(write_project(tmp_path, ["./a.py"], {"a.py": code}))
         assert said in told
         assert "a.py" in told
+
+
+def test_a_folder_may_declare_plugins_where_a_package_names_them_or_it_cannot_be_listed(
+    tmp_path: Path,
+) -> None:
+    group = "evalstudio.plugins"
+    write_distribution(tmp_path / "plain", "plain", {"plain.py": ""})
+    write_distribution(tmp_path / "declaring", "declaring", {"own.py": ""}, "own = own")
+    (tmp_path / "packed.zip").write_bytes(b"")
+    (tmp_path / "old" / "EGG-INFO").mkdir(parents=True)
+    (tmp_path / "old" / "EGG-INFO" / "entry_points.txt").write_text(f"[{group}]\nold = old\n")
+    named = {
+        name: may_declare(str(tmp_path / name), group) for name in ("plain", "declaring", "packed.zip", "old")
+    }
+    assert named == {"plain": False, "declaring": True, "packed.zip": True, "old": True}

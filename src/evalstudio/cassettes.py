@@ -11,7 +11,6 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -20,6 +19,7 @@ from pydantic import BaseModel
 
 from .base.differences import Difference, first_difference, same_start, value_text
 from .base.files import open_regular
+from .base.lazy_dataclass import dataclass
 from .base.locks import lock, write_all
 from .base.problems import path_text
 from .base.redaction import Redaction

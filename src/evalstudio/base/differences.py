@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal, cast
 from unicodedata import normalize
 
 from .json_text import json_text
+from .lazy_dataclass import dataclass
 from .paths import MISSING
 from .text import cut
 

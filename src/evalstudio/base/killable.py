@@ -21,12 +21,13 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, cast
 
 from .concurrency import Clock, evaluator_threads
+from .lazy_dataclass import dataclass
 
 _START = "import sys; sys.path.append(sys.argv[1]); from evalstudio.base.killable import serve; serve()"
 _PACKAGES = str(Path(__file__).parents[2])

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn
 
+from .lazy_dataclass import dataclass
 from .problems import FieldPath, InvalidInput, Problem
 
 MOST_PARTS = 500_000

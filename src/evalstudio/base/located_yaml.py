@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import yaml
 
+from .lazy_dataclass import dataclass
 from .located import DEEPEST, MOST_PARTS, PLAIN, Located, checked
 from .problems import FieldPath, InvalidInput
 

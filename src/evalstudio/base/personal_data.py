@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 from unicodedata import category, decimal, normalize
 
@@ -12,6 +12,7 @@ import orjson
 import re2
 
 from .json_text import json_text, whole_text
+from .lazy_dataclass import dataclass
 
 _DEEPEST = 100
 # As JSON writes characters that a pattern would otherwise see: "\u0040" is "@".

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_snake
 
 from .json_text import json_text
+from .lazy_dataclass import dataclass
 from .text import cut
 
 FieldPath = tuple[str | int, ...]

@@ -8,12 +8,13 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from .json_text import json_text
+from .lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from .paths import Steps

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import islice
 from typing import Any, cast
 
 import jsonschema_rs
 
+from .lazy_dataclass import dataclass
 from .paths import fields_of
 from .problems import Problem
 from .schema_keywords import FORMATS, ineffective_keyword

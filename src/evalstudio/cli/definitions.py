@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..base.lazy_dataclass import dataclass
 from .options import JsonOption, YesOption
 from .output import fail, print_json, print_result, print_table, say, warn
 from .project import Project, confirm, on_project, parameter, parameters_of, with_parameters

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.lazy_dataclass import dataclass
 from ..base.signals import stop_on_signals
 from ..base.text import counted
 from .eval_start import Part, start
@@ -54,6 +56,7 @@ from .run_files import (
     opened,
     run_each,
 )
+from .simple_tables import may_be_terminal
 from .where import project_cluster
 
 if TYPE_CHECKING:
@@ -289,8 +292,8 @@ _LOOK_SECONDS = 0.3
 @contextmanager
 def _progress(execution: Execution, stop: asyncio.Event, *, quiet: bool) -> Generator[Follow]:
     """A bar on the terminal; nothing where there is none."""
-    console = open_console(stderr=True)
-    if quiet or not console.is_terminal:
+    console = open_console(stderr=True) if may_be_terminal(sys.stderr) and not quiet else None
+    if console is None or not console.is_terminal:
         yield lambda now: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ..base.lazy_dataclass import dataclass
 from .output import plain, warn
 from .project import LocalProject, Project, RemoteProject
 from .run_files import warn_of_changed_files

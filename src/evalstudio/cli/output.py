@@ -15,6 +15,7 @@ import typer
 
 from ..base.text import printable
 from .exit_codes import WRONG_INPUT
+from .simple_tables import simple_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,12 +91,21 @@ def print_result(as_json: bool, value: Any, text: str) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table that fits the terminal. The first column is kept whole, the last is the widest to wrap in."""
+    cells = list(rows)
+    if lines := simple_table(title, columns, cells):
+        for line in lines:
+            typer.echo(line)
+        return
+    print_wrapped_table(title, columns, cells)
+
+
+def print_wrapped_table(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """The same by rich, which knows how wide every character is and where to wrap."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     console = open_console()
-    cells = list(rows)
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     table.padding = (0, 1, 0, 0)
     widths = [max(map(len, texts)) for texts in zip(columns, *cells, strict=True)]

@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
+
+from ..base.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ..reporting.reports import Format, ReportSource

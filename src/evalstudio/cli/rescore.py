@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..base.lazy_dataclass import dataclass
 from ..base.signals import stop_on_signals
 from .exit_codes import STOPPED
 from .options import ConcurrencyOption, ConfigOption, JsonOption, ReportOption, RequireOption, ServerOption

@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..base.lazy_dataclass import dataclass
 from .output import fail, plain
 from .project import LocalProject, Project, RemoteProject, open_registry
 from .where import project_cluster

@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..base.lazy_dataclass import dataclass
 from .exit_codes import STOPPED
 from .output import near, warn
 from .run_files import expanded, listed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base.lazy_dataclass import dataclass
 from .output import fail
 
 if TYPE_CHECKING:

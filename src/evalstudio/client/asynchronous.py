@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from uuid import uuid4
 
 import orjson
 from pydantic import BaseModel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import OutagePolicy
 from ..conversation.definitions import Persona, Scenario
 from ..project.entities import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..execution.project_files import FileEntry, ScoringSources
 from ..execution.scored_files import ScoredFile
 from ..execution.scoring_plans import PlanCheck, PlanFile

@@ -14,13 +14,13 @@ import socket
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..base.extras import needs_extra
+from ..base.lazy_dataclass import dataclass
 from ..base.locks import lock
 from ..base.outages import Unavailable
 from ..base.problems import InvalidInput

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..execution.processor import Follow, watching, work_off
 from ..execution.workspace import ModelOptions, Workspace, open_workspace
 from ..project.config import ExecutionSettings

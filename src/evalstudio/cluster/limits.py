@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from ..base.concurrency import set_within
+from ..base.lazy_dataclass import dataclass
 from ..llm.quota import CallStanding, SharedLimits
 from .connection import NAMESPACE
 

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..base.concurrency import set_within
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import Unavailable
 from ..base.problems import InvalidInput
 

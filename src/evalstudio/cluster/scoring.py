@@ -6,11 +6,12 @@ import os
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..base.files import read_mapping
+from ..base.lazy_dataclass import dataclass
 from ..plugins.loading import is_path, path_of, plugin_names
 from ..project.config import ExecutionSettings, read_config
 from ..scoring.addresses import VARIABLES, is_address

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..base.files import read_mapping
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import texts_in
 from ..base.problems import InvalidInput
 from ..base.references import names_in

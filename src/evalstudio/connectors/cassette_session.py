@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from ..base.addresses import shown_address
+from ..base.lazy_dataclass import dataclass
 from ..base.redaction import Redaction, secrets_sent
 from ..base.references import UnsetVariable, resolve
 from ..cassettes import Cassette, CassetteError

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
 from pydantic.alias_generators import to_camel
 
 from ..base.concurrency import Clock
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of
 from ..base.redaction import Redaction
 from ..base.retry import backoff

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from uuid import UUID, uuid5
@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 from pydantic import BaseModel
 
 from ..base.concurrency import Clock
+from ..base.lazy_dataclass import dataclass
 from ..base.schemas import Schema
 from ..configs import (
     ConfigShape,

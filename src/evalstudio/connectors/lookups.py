@@ -6,10 +6,11 @@ Most connectors refer to nothing in the environment; what was found out for one 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..base.addresses import shown_address
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import texts_in
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction, secrets_sent
 from ..base.references import resolve, values_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from ..base.concurrency import blocking
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from ..base.text import cut
 from ..configs import StrictConfig

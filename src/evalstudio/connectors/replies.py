@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from ..base.booleans import read_bool
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of
 from ..base.problems import suggestion
 from ..base.text import cut, excerpt

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 from uuid import uuid4
@@ -19,6 +19,7 @@ import orjson
 from ..base.addresses import shown_address
 from ..base.concurrency import TimeLimitExceeded, WorkAborted, bounded, pulse
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import Steps
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
 from ..base.references import UnsetVariable

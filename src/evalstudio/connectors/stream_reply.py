@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, fields_of, follow, items_of, read_path
 from .contract import ConnectorError, ConnectorResponse
 

@@ -7,9 +7,10 @@ that exists already, so that the same conversation gets the same verdict whichev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.aggregate import Decision, StopConditions, conclude, decide, due, mark_pending
 from ..evaluators.contract import Fault, TurnFacts
 from ..evaluators.results import EndedBy, Finding, Turn, Verdict, with_later

@@ -7,9 +7,9 @@ conversation; nothing is left running behind.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from ..base.lazy_dataclass import dataclass
 from ..cassettes import CassetteError
 from ..connectors.contract import ConnectorError
 from ..connectors.replies import AgentReply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ import orjson
 
 from ..base import placeholders
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, Steps, lookup, strings_in
 from ..base.problems import Problem, ProblemList, suggestion
 from ..messages import Message

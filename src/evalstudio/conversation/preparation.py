@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, TypeVar
 
 from pydantic.alias_generators import to_camel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, suggestion
 from ..configs import OWN_PLACEHOLDERS
 from ..evaluators.contract import Embedder, Gate, LanguageModel, PersonaInfo, ScenarioInfo

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.text import printable
 from ..evaluators.contract import Fault, delegated
 from ..evaluators.results import Attempt, EndedBy, Finding, Outcome, Turn, Verdict

@@ -7,13 +7,14 @@ or a plain bool or number). ``definition.py`` turns such functions into definiti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from ..base.copies import own_copy
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, follow, read_path
 from ..messages import Message, TokensUsage, ToolCall, as_text, text_of, tool_calls_of
 from .criteria import EvaluationCriteria, Score

@@ -11,12 +11,13 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import FieldPath, Problem, ProblemList, suggestion
 from ..base.strict_values import StrictValues
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast, get_args, overload
 
 from pydantic import BaseModel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem
 from ..base.schemas import Schema
 from ..configs import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import re2
 
 from ..base.json_text import whole_text
+from ..base.lazy_dataclass import dataclass
 from .limits import DEFAULT_LIMITS, limit_exceeded
 
 if TYPE_CHECKING:

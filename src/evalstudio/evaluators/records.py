@@ -6,12 +6,13 @@ The shapes of recorded scoring live here, below ``scoring``, because class-style
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from ..base.lazy_dataclass import dataclass
 from ..messages import (
     Message,
     MessageList,

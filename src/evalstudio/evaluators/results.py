@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, with_config
@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
 from ..base.constructed import constructed
+from ..base.lazy_dataclass import dataclass
 from ..messages import Message, TokensUsage
 from .contract import Fault, Gate, Invocation, Kind
 from .criteria import Coverage, Score

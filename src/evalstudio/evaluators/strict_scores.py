@@ -5,10 +5,10 @@ Scores that evaluators compute or that are imported are read leniently, by ``cri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.text import cut
 from .criteria import EvaluationCriteria, Score
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import now
 from ..project.entities import Execution
 from ..project.requirements import Budget

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.text import cut
 from ..project.entities import RunSummary
 from ..project.secrets import masked

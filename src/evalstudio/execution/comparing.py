@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..project.entities import Execution
 from ..reporting.comparing import compare

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..base.times import now
 from ..evaluators.results import RunOutput
 from ..project.entities import Execution, RunSummary, Subject, reasons_of
-from ..reporting.comparison import is_chosen_part
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import Baseline, ExecutionEvidence, GroupedRuns, each_run, tagged_scenarios
 from ..reporting.reports.executions import ExecutionSource, HeadBuilder
@@ -121,6 +120,8 @@ async def find_baseline(records: Records, execution: Execution, name: str) -> Ba
 
     A subject whose question changed since is left out: a drop there would say nothing about the agent.
     """
+    from ..reporting.comparison import is_chosen_part
+
     try:
         comparison = await _compared(records, execution, name)
     except (InvalidInput, NotFound) as error:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..conversation.definitions import Case, EvaluatorUse, Scenario
 from ..conversation.placeholders import has_placeholders

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..base.lazy_dataclass import dataclass
 from ..conversation.definitions import EvaluatorUse
 from ..project.entities import Execution, StoredScenario, Subject
 from ..reporting.histories import EvaluatorHistory, EvaluatorResults, EvaluatorUsage

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..project.entities import Baseline, Execution, Moment, RunSummary, StoredEval, Subject
 from ..reporting.comparison import Category, ComparedSubject, ComparisonResult, Decision, Difference, SideRuns

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..base.text import percent
 from ..base.times import milliseconds_of, now

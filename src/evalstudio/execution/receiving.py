@@ -13,7 +13,6 @@ import logging
 import zlib
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
@@ -21,6 +20,7 @@ import orjson
 from ..base.concurrency import blocking
 from ..base.functions import import_function
 from ..base.json_text import json_bytes, json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import riding_out
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction

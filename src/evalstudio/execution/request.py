@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Any, TypeVar
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import MOST_PROBLEMS, InvalidInput, Problem, ProblemList, suggestion
 from ..conversation.definitions import Case
 from ..conversation.preparation import check_case_values

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..project.entities import UNFINISHED, Execution, Run
 from ..project.requirements import Requirement

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..conversation.definitions import Persona, Scenario
 from ..conversation.judging import StoredFindings, judge_conversation

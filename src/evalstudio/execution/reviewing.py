@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from ..base.console import PrintLog
 from ..base.json_text import json_once
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem
 from ..base.redaction import SHORTEST_IN_ANSWERS, Redaction
 from ..base.times import iso

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 from ..connectors.contract import ConnectorError
 from ..conversation.definitions import Scenario

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -23,6 +23,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from ..base.files import mapping_of, parse_text
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem
 from ..project.entities import Moment
 from ..project.yaml_text import to_yaml

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from ..project.entities import Execution
 from ..reporting.early import EarlyDecisions
 from ..reporting.evidence import each_run

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.console import routed_output
+from ..base.lazy_dataclass import dataclass
 from ..base.networks import AddressCheck, no_metadata
 from ..base.redaction import environment_secrets
 from ..connectors.http_pool import HttpPool

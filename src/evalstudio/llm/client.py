@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from ..base.concurrency import blocking
 from ..base.extras import needs_extra
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..cassettes import Cassette
 from ..evaluators.contract import Answer
 from ..evaluators.model_replies import unread_parts

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.redaction import Redaction
 from ..messages import Message, TokensUsage
 from .settings import Role, Structured, Target

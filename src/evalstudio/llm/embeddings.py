@@ -6,7 +6,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from ..base.concurrency import blocking
 from ..base.extras import needs_extra
 from ..base.json_text import whole_text
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.contract import Embedder
 from .settings import ModelError
 

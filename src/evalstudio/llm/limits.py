@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol, TypeVar
 
 from ..base.concurrency import own_clock_paused
+from ..base.lazy_dataclass import dataclass
 from ..base.retry import backoff, spread
 from .settings import ModelError
 from .usage import RoleUsage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx2
@@ -11,6 +10,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
+from ..base.lazy_dataclass import dataclass
 from ..base.redaction import Redaction
 from ..messages import TokensUsage
 from .connections import Question, Reply

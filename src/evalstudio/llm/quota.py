@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from hashlib import sha256
 from time import monotonic
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
+from ..base.lazy_dataclass import dataclass
 from .limits import CallLimiter
 from .settings import Access, ModelError, Target
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
 
 from ..base.addresses import shown_address
+from ..base.lazy_dataclass import dataclass
 from ..base.references import REFERENCE, UnsetVariable, resolve
 from ..base.strict_values import StrictValues
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import UNSEEN_MODEL, Finding
 from ..messages import TokensUsage
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.text import excerpt
 
 Fields = dict[str, Any]

@@ -12,7 +12,6 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -24,8 +23,10 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, cast
 
 from ..base.files import read_mapping
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, ProblemList
 from ..base.trust import check_trusted
+from .installed import may_declare
 from .registry import (
     Definition,
     Plugin,
@@ -235,7 +236,7 @@ def _declared_points() -> Iterator[EntryPoint]:
 def _declaring(folder: str, changed_at: int) -> list[str]:
     """The packages in a folder that declare plugins. Reading them all takes long; installing one changes
     the folder's time."""
-    packages = distributions(path=[folder])
+    packages = distributions(path=[folder]) if may_declare(folder, GROUP) else ()
     return [one.name for one in packages if one.entry_points.select(group=GROUP)]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from inspect import isabstract, isclass
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from .. import connectors
+from ..base.lazy_dataclass import dataclass
 from ..connectors.contract import ConnectorDefinition
 from ..evaluators import builtin
 from ..evaluators.definition import EvaluatorDefinition, adapt_class, is_class_style

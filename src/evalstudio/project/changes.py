@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
 from ..base.files import read_file
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, ProblemList
 from ..base.times import now
 from ..conversation.definitions import Persona, Scenario

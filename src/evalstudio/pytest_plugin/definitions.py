@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
 
 import pytest
 
+from ..base.lazy_dataclass import dataclass
 from ..execution.file_definitions import with_changes
 from ..project.changes import DefinitionContext, ProjectState, changes_for, definition_files, read_files
 from ..project.config import shared_variables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from ..base.concurrency import run_sync
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, problems_of, suggestion
 from ..connectors.contract import ConnectorDefinition
 from ..connectors.python import callable_connector

@@ -7,10 +7,11 @@ Readers of files, stored runs and production telemetry all end here: they say wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import milliseconds_between
 from ..evaluators.results import Turn
 from ..messages import Message, TokensUsage

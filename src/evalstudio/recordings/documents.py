@@ -10,7 +10,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
 from typing import Any, cast
@@ -18,6 +17,7 @@ from typing import Any, cast
 import orjson
 
 from ..base.json_text import why_not_json
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from ..base.problems import path_text
 from ..messages import has_speaker

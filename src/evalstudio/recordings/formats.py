@@ -7,9 +7,9 @@ spread over the whole file, it is read by ``collect``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from .conversation import RecordedConversation
 from .documents import Document, Unreadable

@@ -11,11 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..messages import Message, text_of
 from .conversation import ConversationBuilder, RecordedConversation
 from .span_attributes import attributes_of

@@ -7,12 +7,13 @@ OpenInference's, which writes every field of every message as an attribute of it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import orjson
 
 from ..base.json_text import json_bytes, json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.text import cut
 from ..messages import (
     Message,

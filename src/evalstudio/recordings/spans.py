@@ -7,10 +7,11 @@ import math
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, cast
 
 from ..base.json_text import clean_text
+from ..base.lazy_dataclass import dataclass
 
 Signal = Literal["traces", "logs"]
 Role = Literal["llm", "tool", "agent", "other"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..messages import Message
 from .span_messages import Exchange, Key, ToolRun, key_of
 

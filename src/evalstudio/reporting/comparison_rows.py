@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Outcome
 from .paired import Pair
 from .subjects import RunCounts

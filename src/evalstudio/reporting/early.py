@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from ..base.text import counted, were
 from ..evaluators.results import RunOutput
 from ..project.entities import RunSummary, Subject

@@ -17,8 +17,9 @@ A bound on either side gets half of alpha. What a rule leaves open is judged as 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from ..base.text import counted, percents
 from ..evaluators.results import Outcome
 from ..project.requirements import Requirement, as_share

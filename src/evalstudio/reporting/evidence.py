@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import attrgetter
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Outcome, RunOutput
 from ..project.entities import RunSummary, Subject
 from ..project.requirements import Requirement

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ..base.lazy_dataclass import dataclass
 from .distributions import hypergeometric_cdf
 from .paired import ALPHA, benjamini_hochberg
 

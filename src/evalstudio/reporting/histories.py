@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import Field
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.contract import Kind
 from ..project.entities import Execution, Moment, Subject
 from ..storage.contract import RunGroup

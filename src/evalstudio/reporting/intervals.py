@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+from ..base.lazy_dataclass import dataclass
 from .distributions import beta_cdf, normal_quantile, root, t_quantile
 
 CONFIDENCE = 0.95

@@ -19,10 +19,11 @@ how soon a worse agent is noticed; the simulations of `tests/reporting/test_moni
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from ..base.lazy_dataclass import dataclass
 from ..project.alarms import AlarmKind
 from ..project.monitors import HIGHEST_RATE, AlarmSettings, Band
 from .distributions import beta_cdf

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ..base.lazy_dataclass import dataclass
 from .distributions import binomial_cdf, normal_cdf, normal_quantile, root, t_cdf, t_quantile
 from .intervals import CONFIDENCE, Interval, mean_interval
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 
+from ..base.lazy_dataclass import dataclass
 from .intervals import CONFIDENCE, FEW, Interval, wilson_interval
 
 DRAWS = 1000

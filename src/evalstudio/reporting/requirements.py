@@ -7,11 +7,12 @@ the same rules. `evidence.py` makes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
+from ..base.lazy_dataclass import dataclass
 from ..base.text import counted, first_few, measure, percent, percents, points, were
 from ..project.entities import Counts
 from ..project.requirements import Requirement, RequirementKind, as_share

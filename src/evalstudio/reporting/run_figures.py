@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import Field, TypeAdapter
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.contract import Kind
 from ..evaluators.results import Finding
 from ..project.entities import RunSummary, Subject

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Outcome
 from ..project.entities import Subject
 from ..storage.contract import RunGroup

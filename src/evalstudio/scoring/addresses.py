@@ -10,7 +10,6 @@ import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from ..base.addresses import shown_address
 from ..base.extras import needs_extra
+from ..base.lazy_dataclass import dataclass
 from .datasets import DatasetError
 
 _BUFFER_BYTES = 1 << 20

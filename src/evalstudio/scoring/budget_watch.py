@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 
+from ..base.lazy_dataclass import dataclass
 from .scorer import ScoredChunk, Scorer
 from .summary import DatasetSummary
 

@@ -6,12 +6,13 @@ Entries are resolved once, before the first record; a wrong one is refused here 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, ProblemList, suggestion
 from ..base.strict_values import StrictValues
 from ..evaluators.criteria import (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 from .addresses import Address, is_address
 from .datasets import DatasetError, check_readable
 

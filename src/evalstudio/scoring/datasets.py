@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
@@ -16,6 +16,7 @@ import orjson
 
 from ..base.extras import needs_extra
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 
 CHUNK_BYTES = 1 << 18

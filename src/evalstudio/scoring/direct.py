@@ -11,12 +11,12 @@ import math
 import operator
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from ..base.json_text import json_bytes
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.aggregate import ALL_PASSED, NOTHING_ASSERTED
 from ..evaluators.contract import EvaluationResult
 from ..evaluators.criteria import (

@@ -15,10 +15,11 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile, zip_longest
 from typing import Any, TypeVar
 
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem
 from ..evaluators.contract import Embedder, LanguageModel
 from ..evaluators.criteria import check_declared

@@ -6,7 +6,7 @@ A plan may extend others: criteria and evaluators of the same name are replaced,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -14,6 +14,7 @@ from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_val
 
 from ..base.addresses import shown_address
 from ..base.files import mapping_of, parse_text, read_mapping
+from ..base.lazy_dataclass import dataclass
 from ..base.located import Located
 from ..base.problems import FieldPath, InvalidInput, Problem, ProblemList, problems_of, suggestion
 from ..configs import StrictConfig

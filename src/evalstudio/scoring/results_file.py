@@ -12,13 +12,13 @@ import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import orjson
 
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .datasets import Chunk

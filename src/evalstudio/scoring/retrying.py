@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 
+from ..base.lazy_dataclass import dataclass
 from ..base.locks import lock
 from ..base.problems import InvalidInput
 from .datasets import Chunk

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import orjson
 from pydantic import ValidationError
 
 from ..base.json_text import json_kind, why_not_json
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
 from ..evaluators.contract import Embedder, LanguageModel, TurnFacts

@@ -9,13 +9,14 @@ import asyncio
 import inspect
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Protocol, TypedDict, Unpack
 
 from pydantic import ValidationError
 
 from ..base.concurrency import run_sync
+from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, problems_of, suggestion
 from ..evaluators.aggregate import criterion_of, run_evaluators, score_on_scale
 from ..evaluators.contract import Embedder, Kind, LanguageModel, TurnFacts

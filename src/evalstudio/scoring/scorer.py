@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..base.json_text import json_bytes, json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, lookup
 from ..base.text import cut
 from ..evaluators.aggregate import conclude_once, run_evaluators

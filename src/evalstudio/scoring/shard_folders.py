@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import orjson
 
 from ..base.files import open_regular
+from ..base.lazy_dataclass import dataclass
 from .addresses import Address
 from .datasets import DatasetError
 

@@ -13,13 +13,14 @@ import secrets
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import orjson
 
+from ..base.lazy_dataclass import dataclass
 from ..base.locks import lock, write_all
 from ..base.problems import InvalidInput
 from .plan import ScoringJob, ScoringPlan

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.lazy_dataclass import dataclass
 from .dataset_files import DatasetFile
 from .datasets import CHUNK_BYTES, BadRecord, Chunk
 from .job import MODEL_CHUNK_BYTES, JobResources

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BufferedReader
 from itertools import pairwise
 from typing import Literal
 
+from ..base.lazy_dataclass import dataclass
 from .dataset_files import DatasetFile
 from .datasets import (
     BOM,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, get_args
 
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Outcome
 
 BINS = 10

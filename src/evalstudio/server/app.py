@@ -80,6 +80,8 @@ def create_app(
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
         lifespan=_lifespan,
+        # What is told by OpenTelemetry is ours to tell; FastAPI would look for it at every request.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         middleware=[
             Middleware(ResponseHeaders),
             Middleware(Guard, policy=settled, access=access),

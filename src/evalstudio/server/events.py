@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import iso
 from ..storage.contract import Event
 from ..storage.errors import StorageError

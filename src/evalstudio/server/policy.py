@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import ip_network
 
 from ..base.addresses import host_of, is_address, is_local, named_host
+from ..base.lazy_dataclass import dataclass
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 LARGEST_BODY = 10_000_000

@@ -7,13 +7,13 @@ those that were sent are looked at. Whatever does not fit is left to FastAPI, wh
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..base.lazy_dataclass import dataclass
 from .middleware import JsonRoute
 from .requests import JsonAnswer
 

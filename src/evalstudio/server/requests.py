@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from fastapi import Depends, Header, Query, Request, Response
 from pydantic import AfterValidator
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import in_utc
 from ..execution.definitions import DefinitionService
 from ..execution.home import JudgedExecutions

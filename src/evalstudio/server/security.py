@@ -11,11 +11,12 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..base.lazy_dataclass import dataclass
 from ..base.private_files import keep_private, open_private
 from .errors import error_response
 from .policy import LARGEST_HEADERS, LARGEST_LOGIN, MOST_HEADERS, ServerPolicy

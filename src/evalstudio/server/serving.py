@@ -7,12 +7,12 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 
 from ..base.addresses import is_local
+from ..base.lazy_dataclass import dataclass
 from ..base.networks import public_only
 from ..base.signals import stop_on_signals
 from ..execution.alarm_delivery import AlarmDeliveryTask

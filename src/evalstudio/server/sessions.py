@@ -12,11 +12,11 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 
+from ..base.lazy_dataclass import dataclass
 from ..storage.ended_sessions import EVERYBODY
 from ..storage.errors import StorageError
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, case, delete, func, null, select
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import moment_of
 from ..evaluators.results import Outcome
 from ..project.entities import Baseline, Subject, name_key

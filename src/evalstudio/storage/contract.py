@@ -6,13 +6,14 @@ import base64
 import binascii
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Finding, Outcome, RunOutput, Turn, Verdict
 from ..messages import TokensUsage
 from ..project.documents import AnyStored, DefinitionKind

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import delete, func, select, update
 
+from ..base.lazy_dataclass import dataclass
 from ..base.times import moment_of
 from ..project.alarms import NOT_JUDGED, Alarm, ConversationReview
 from ..project.entities import Execution

@@ -6,11 +6,11 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.extras import needs_extra
+from ..base.lazy_dataclass import dataclass
 from ..base.private_files import keep_private, make_private_file
 from ..base.references import UnsetVariable, resolve
 from ..project.config import StorageSettings

@@ -7,11 +7,11 @@ changes nothing. What comes for a complete conversation opens it again, as its n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Integer, Table, and_, bindparam, case, delete, insert, select, update
 
+from ..base.lazy_dataclass import dataclass
 from ..project.entities import new_id
 from .columns import short_key
 from .rows import AnyRow

@@ -10,9 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -21,10 +19,12 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from ..base.lazy_dataclass import dataclass
 from ..base.outages import OutagePolicy
 from .errors import DatabaseReplaced, StorageError
 from .events import ListenTask, WakeSignals
 from .queue import has_work
+from .readers import ReaderThreads
 from .transaction import Transaction, is_busy, sqlite_failure
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class SqliteDatabase:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._reading = connect(path, reading=True)
         self._reading_at_once = self._reading.execution_options(**{_AT_ONCE: True})
-        self._readers = ThreadPoolExecutor(_READERS, "evalstudio-reader")
+        self._readers = ReaderThreads(_READERS)
         self.outages = OutagePolicy("database")
         self._file = _identity(path)
         self._looked_at_file = time.monotonic()
@@ -152,9 +152,7 @@ class SqliteDatabase:
     async def read(self, operation: Operation[T], *, at_once: bool = False) -> T:
         self._check_open()
         engine = self._reading_at_once if at_once else self._reading
-        return await self.outages.persist(
-            lambda _: self._loop.run_in_executor(self._readers, self._read, operation, engine)
-        )
+        return await self.outages.persist(lambda _: self._readers.run(self._read, operation, engine))
 
     def _read(self, operation: Operation[T], engine: Engine) -> T:
         self._check_file()
@@ -186,7 +184,7 @@ class SqliteDatabase:
         await self.listen_task.stop()
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
-        await asyncio.to_thread(self._readers.shutdown)
+        await self._readers.close()
         self._reading.dispose()
 
     async def _listen(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, select
 
+from ..base.lazy_dataclass import dataclass
 from ..project.entities import Counts, Subject, name_key
 from .contract import EVERYTHING, Filters, GroupedBy, RepetitionCounts, RunGroup, Spending, Spent, Tally
 from .lists import SUBJECT_KEY, execution_conditions, run_conditions

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..base.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ..messages import Message

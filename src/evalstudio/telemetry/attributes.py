@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.json_text import json_text
+from ..base.lazy_dataclass import dataclass
 from ..base.redaction import Redaction
 from ..base.text import cut
 from . import names

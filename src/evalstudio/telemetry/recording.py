@@ -7,7 +7,7 @@ in which a context would leak to whoever drives it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace as otel
 from opentelemetry.trace import SpanKind, StatusCode
 
+from ..base.lazy_dataclass import dataclass
 from ..messages import Message
 from . import EvaluatorFinding, RunFacts, TracedEnding, current_run, names
 from .attributes import Attributes, Capture, Cleaner, evaluation_attributes, run_attributes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.concurrency import evaluator_threads
 from ...base.json_text import json_text
+from ...base.lazy_dataclass import dataclass
 from ...messages import Message, text_of
 from ..criteria import Score
 from .prompts import shown

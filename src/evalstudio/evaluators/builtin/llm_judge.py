@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from ...base.lazy_dataclass import dataclass
 from ...messages import Message, TokensUsage
 from ..contract import EvaluationResult, EvaluatorContext, Gate
 from ..criteria import Name, Text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from .text import undisguised
 
@@ -15,12 +16,14 @@ _SAME = str.maketrans(
     "aAbBcCdDeEhHHhiIjJkKlImMoOpPqQsStTyYvVwWxXaAbByeEnHiIkKMuvNoOpPtTuYxXwZziagiry",
 )
 _LOOKS_LATIN = {*map(chr, _SAME)}
-_MIXED_WORD = re.compile(
-    f"[{_LATIN}][{_CYRILLIC}{_GREEK}]|[{_CYRILLIC}{_GREEK}][{_LATIN}]|"
-    f"[{_CYRILLIC}][{_GREEK}]|[{_GREEK}][{_CYRILLIC}]|[ıɑɡɩʀʏ]"
+_MIXED_WORD = cache(
+    lambda: re.compile(
+        f"[{_LATIN}][{_CYRILLIC}{_GREEK}]|[{_CYRILLIC}{_GREEK}][{_LATIN}]|"
+        f"[{_CYRILLIC}][{_GREEK}]|[{_GREEK}][{_CYRILLIC}]|[ıɑɡɩʀʏ]"
+    )
 )
-_OTHER_ALPHABET = re.compile(f"[{_CYRILLIC}{_GREEK}]")
-_LATIN_WORD = re.compile(f"[{_LATIN}]{{2}}")
+_OTHER_ALPHABET = cache(lambda: re.compile(f"[{_CYRILLIC}{_GREEK}]"))
+_LATIN_WORD = cache(lambda: re.compile(f"[{_LATIN}]{{2}}"))
 
 
 def skeleton(text: str) -> str:
@@ -37,7 +40,7 @@ def has_look_alikes(text: str) -> bool:
     if text.isascii():
         return False
     plain = undisguised(text)
-    if _MIXED_WORD.search(plain):
+    if _MIXED_WORD().search(plain):
         return True
-    others = set(_OTHER_ALPHABET.findall(plain))
-    return bool(others) and others <= _LOOKS_LATIN and _LATIN_WORD.search(plain) is not None
+    others = set(_OTHER_ALPHABET().findall(plain))
+    return bool(others) and others <= _LOOKS_LATIN and _LATIN_WORD().search(plain) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from ...base.lazy_dataclass import dataclass
 from ...base.text import counted
 from ..contract import EvaluationResult, EvaluatorContext, NotAvailable
 from ..criteria import Score, on_scale

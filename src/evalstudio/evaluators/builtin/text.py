@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
@@ -15,29 +15,36 @@ from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
 from ..criteria import Name, on_scale
 from ..definition import EvaluatorConfig
 
+# Patterns of many ranges take a while to compile, and only texts beyond ASCII need them.
 # Scripts without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese and their neighbours.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f"
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u3038-\u303c\u3041-\u312f\u31a0-\u31bf"
-    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\uff66-\uff9f"
-    "\U00016ff0-\U00016ff1\U0001aff0-\U0001b16f\U00020000-\U0003ffff]"
+_UNSPACED = cache(
+    lambda: re.compile(
+        "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f"
+        "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u3038-\u303c\u3041-\u312f\u31a0-\u31bf"
+        "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\uff66-\uff9f"
+        "\U00016ff0-\U00016ff1\U0001aff0-\U0001b16f\U00020000-\U0003ffff]"
+    )
 )
-_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc]")
+_HANGUL = cache(lambda: re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc]"))
 # What follows one of these is written below the letter before it and belongs to it.
 _STACKING = "\u1039\u17d2\u1a60"
 
 # Characters that show nothing: the format characters, and the other ones Unicode says to ignore.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]+"
+_INVISIBLE = cache(
+    lambda: re.compile(
+        "[\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+        "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+        "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+        "\U000e0000-\U000e0fff]+"
+    )
 )
 
 # Marks on letters where Unicode knows no such letter: strokes through a word, stacks of dots. Those that make
 # another letter (ñ, é) are composed by then and stay, since they make another word.
-_LOOSE_MARKS = re.compile(
-    "([A-Za-z\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
+_LOOSE_MARKS = cache(
+    lambda: re.compile(
+        "([A-Za-z\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
+    )
 )
 
 # Longer texts are brought into their form by each who compares them, so that none is kept.
@@ -117,7 +124,7 @@ def collapse(text: str) -> str:
 
 def visible(text: str) -> str:
     """Without the characters that show nothing."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    return text if text.isascii() else _INVISIBLE().sub("", text)
 
 
 def undisguised(text: str) -> str:
@@ -125,7 +132,7 @@ def undisguised(text: str) -> str:
 
     Whatever must not be there is looked for in this form too, so that it cannot be hidden.
     """
-    return text if text.isascii() else _LOOSE_MARKS.sub(r"\1", unicodedata.normalize("NFKC", visible(text)))
+    return text if text.isascii() else _LOOSE_MARKS().sub(r"\1", unicodedata.normalize("NFKC", visible(text)))
 
 
 def visible_word(word: str) -> str:
@@ -166,15 +173,15 @@ def is_word(char: str) -> bool:
 
 def is_unspaced(char: str) -> bool:
     """Whether a character belongs to a script that is written without blanks between words."""
-    return char > "\u0e00" and _UNSPACED.match(char) is not None
+    return char > "\u0e00" and _UNSPACED().match(char) is not None
 
 
 def word_count(text: str) -> int:
     """The number of words; in scripts without blanks between them every letter is counted as one."""
-    if text.isascii() or _UNSPACED.search(text) is None:
+    if text.isascii() or _UNSPACED().search(text) is None:
         return len(text.split())
-    spaced = [word for word in _UNSPACED.sub(" ", text).split() if any(map(is_word, word))]
-    letters = [char for char in _UNSPACED.findall(text) if unicodedata.category(char)[0] in "LN"]
+    spaced = [word for word in _UNSPACED().sub(" ", text).split() if any(map(is_word, word))]
+    letters = [char for char in _UNSPACED().findall(text) if unicodedata.category(char)[0] in "LN"]
     return len(spaced) + len(letters)
 
 
@@ -201,7 +208,7 @@ def ends_word(text: str, end: int) -> bool:
     if end == len(text) or not _glued(text[end - 1], text[end]):
         return True
     # Korean puts blanks between words, but particles right behind them.
-    return _HANGUL.match(text[end - 1]) is not None and _HANGUL.match(text[end]) is not None
+    return _HANGUL().match(text[end - 1]) is not None and _HANGUL().match(text[end]) is not None
 
 
 def _glued(before: str, after: str) -> bool:

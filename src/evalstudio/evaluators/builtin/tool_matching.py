@@ -8,8 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice
+
+from ...base.lazy_dataclass import dataclass
 
 Placed = dict[int, list[int]]
 

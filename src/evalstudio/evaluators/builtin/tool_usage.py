@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -12,6 +11,7 @@ from pydantic import AliasChoices, Field, ValidationError, field_validator, mode
 from pydantic.json_schema import SkipJsonSchema
 
 from ...base.differences import Match, first_difference
+from ...base.lazy_dataclass import dataclass
 from ...base.problems import path_text
 from ...base.schemas import compile_schema, schema_cost
 from ...messages import ToolCall, calls_of_results

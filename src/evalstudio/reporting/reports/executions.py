@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...base.lazy_dataclass import dataclass
 from ...base.text import counted, were
 from ...evaluators.results import Finding, RunOutput
 from ...project.entities import Execution, RunSummary, Subject

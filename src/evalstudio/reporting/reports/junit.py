@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
+from ...base.lazy_dataclass import dataclass
 from ...base.text import cut
 from .model import ReportHead, ReportRun, Transcript
 from .words import verdict

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, Literal, Protocol, get_args
 
+from ...base.lazy_dataclass import dataclass
 from ...project.entities import Counts
 from ..intervals import Interval
 from ..requirements import RequirementResult, Standing

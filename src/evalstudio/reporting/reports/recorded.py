@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.lazy_dataclass import dataclass
 from ...base.problems import InvalidInput
 from ...base.text import counted, were
 from ...project.entities import Counts

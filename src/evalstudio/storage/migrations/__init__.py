@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -17,6 +16,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, inspect, text
 
+from ...base.lazy_dataclass import dataclass
 from ...base.private_files import make_private_file
 from ..errors import SchemaMismatch
 from ..schema import HEAD, metadata
