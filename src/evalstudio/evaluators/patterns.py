@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import re2
 
 from ..base.json_text import whole_text
+from ..base.text import cut
 from .limits import DEFAULT_LIMITS, limit_exceeded
 
 if TYPE_CHECKING:
     import regex
 
 LONGEST_PATTERN = 10_000
+LONGEST_QUOTE = 200
 SECONDS = DEFAULT_LIMITS.pattern_seconds
 
 _FLAGS = "ims"
@@ -62,6 +64,11 @@ class Pattern:
     _find: _Find
     steps: float = 1
     """About how many steps a character of a text may take."""
+    quoted: str = field(init=False)
+    """The pattern for a reader."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quoted", f"/{cut(self.source, LONGEST_QUOTE)}/")
 
     def find(self, text: str, seconds: float = SECONDS, left: float | None = None) -> str | None:
         """The first piece of the text that matches, compared in NFC; in the time left of a limit."""

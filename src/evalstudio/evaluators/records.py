@@ -247,7 +247,8 @@ class RecordFacts(TurnFacts):
         self.opening = shared.opening
         self.turn = 1
         self._size = len(response)
-        self._replies = [response] if response else []
+        self._turn_texts = texts = [response]
+        self._replies = texts if response else []
 
     def __getattr__(self, name: str) -> Any:
         # Called for a slot that has no value yet.

@@ -31,8 +31,8 @@ from .settling import errored, new_finding, plain_result, raised, settle
 log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
-# With it, whether it is known to take no time on any short record.
-InlineEntry = tuple[Entry, bool]
+# With what it sees, and whether it is one of ours that is known to take no time on any short record.
+InlineEntry = tuple[Entry, EvaluatorContext[Any], bool]
 InlineOutcome = EvaluationResult | list[Finding]
 
 
@@ -97,20 +97,23 @@ def run_inline(entries: Sequence[Entry], facts: TurnFacts) -> list[Finding]:
 
 
 def inline_entries(entries: Iterable[Entry]) -> list[InlineEntry]:
-    return [(entry, quick_on_short(entry)) for entry in entries]
+    # A context without facts: it gets those of one turn after the other.
+    return [
+        (entry, EvaluatorContext(entry.config, TurnFacts()), entry.builtin and quick_on_short(entry))
+        for entry in entries
+    ]
 
 
 def call_inline(entries: Iterable[InlineEntry], facts: TurnFacts) -> list[InlineOutcome]:
     """Run inline entries in place: plain results of our own as they stand, all else as findings."""
     outcomes: list[InlineOutcome] = []
     short = is_short(facts)
-    for entry, quick in entries:
-        if not entry.builtin:
-            outcomes.append(_run_inline(entry, facts))
-        elif (short and quick) or not may_take_long(entry, facts):
-            outcomes.append(_call_ours(entry, facts))
+    for entry, ctx, quick in entries:
+        if (short and quick) or (entry.builtin and not may_take_long(entry, facts)):
+            ctx.facts = facts
+            outcomes.append(_call_ours(entry, ctx))
         else:
-            outcomes.append(_run_inline(entry, facts, call_apart))
+            outcomes.append(_run_inline(entry, facts, call_apart if entry.builtin else None))
     return outcomes
 
 
@@ -126,18 +129,18 @@ def findings_of(
     return findings
 
 
-def _call_ours(entry: Entry, facts: TurnFacts) -> InlineOutcome:
+def _call_ours(entry: Entry, ctx: EvaluatorContext[Any]) -> InlineOutcome:
     start = perf_counter()
-    ctx = EvaluatorContext(entry.config, facts)
     try:
         returned: object = entry.definition.function(ctx)
         plain = plain_result(entry, returned)
-        return settle(entry, returned, facts, start) if plain is None else plain
+        return settle(entry, returned, ctx.facts, start) if plain is None else plain
     except (Exception, SystemExit) as error:
-        return [raised(entry, facts, error, start)]
+        return [raised(entry, ctx.facts, error, start)]
     finally:
         if ctx.asked_final:
-            facts.final_readers.add(entry.key)
+            ctx.asked_final = False
+            ctx.facts.final_readers.add(entry.key)
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from ..contract import EvaluatorContext, NotAvailable, TurnFacts
 from ..definition import define_evaluator
 from ..limits import limit_exceeded
-from .text import Graded, TextConfig, characters_at, check_apart, comparable, graded
+from .text import Graded, TextConfig, characters_at, check_apart, comparing, graded
 
 # Up to here the longest common subsequence is faster than counting.
 _SHORT = 1_000
@@ -47,6 +47,10 @@ class LexicalSimilarityConfig(TextConfig):
                 return dice
 
     @cached_property
+    def form(self) -> Callable[[str], str]:
+        return comparing(case_sensitive=self.case_sensitive, collapsed=self.normalize_whitespace)
+
+    @cached_property
     def threshold_text(self) -> str:
         return f"{self.threshold:g}"
 
@@ -70,26 +74,28 @@ def _work(config: LexicalSimilarityConfig, facts: TurnFacts) -> float:
 @define_evaluator(type="lexical-similarity", gate="finally", inline=True, work=_work)
 def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
-    config, algorithm = ctx.config, ctx.config.algorithm
+    config = ctx.config
     text, reference = _read(ctx, config.source_field), _read(ctx, config.reference_field)
     if not text and not reference:
         raise NotAvailable(
             f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
         )
     similarity = config.similarity(text, reference)
+    algorithm = config.algorithm
     reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold_text}"
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 
 def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
-    config, text, most = ctx.config, ctx.need_text(path), ctx.facts.limits.similarity_characters
+    config, text = ctx.config, ctx.need_text(path)
+    most = ctx.facts.limits.similarity_characters
     if len(text) > most and config.algorithm != "sorensen-dice":
         message = (
             f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
             f"{most:,} at most; use sorensen-dice for texts of this size"
         )
         raise limit_exceeded(message, "similarityCharacters")
-    return comparable(text, case_sensitive=config.case_sensitive, collapsed=config.normalize_whitespace)
+    return config.form(text)
 
 
 def dice(first: str, second: str) -> float:

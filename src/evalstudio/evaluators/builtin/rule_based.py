@@ -8,15 +8,17 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from ...base.text import cut
 from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
 from ..limits import EvaluatorLimits
-from ..patterns import Pattern
+from ..patterns import LONGEST_QUOTE, Pattern
 from .json_schema import NotJson, read_json
 from .look_alikes import has_look_alikes, skeleton
 from .regex import checked_pattern, first_match, match_reason
 from .terms import Terms, check_terms, is_quick
 from .text import (
+    Rulings,
     ScopedTextConfig,
     as_list,
     comparable,
@@ -95,7 +97,8 @@ class RegexRule(_Check):
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         must_match = self.expected_outcome == "match"
         match = first_match(self.compiled, texts, limits.pattern_seconds, hidden=not must_match)
-        return (match is not None) == must_match, match_reason(self.compiled, match)
+        quote = None if match is None else cut(match, LONGEST_QUOTE)
+        return (match is not None) == must_match, match_reason(self.compiled, quote)
 
 
 class _Bounded(_Check):
@@ -241,6 +244,10 @@ class Rule(ScopedTextConfig):
 
     config: Check = Field(description="What to check")
 
+    @cached_property
+    def rulings(self) -> Rulings:
+        return Rulings()
+
     @model_validator(mode="before")
     @classmethod
     def _from_flat(cls, value: object) -> object:
@@ -282,13 +289,15 @@ def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]
 
 
 def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
-    metadata = {"rule": rule.config.type}
+    check = rule.config
     try:
-        texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=rule.config.forbids)
-        holds, reason = rule.config.check(texts, ctx.facts.limits)
+        texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=check.forbids)
+        outcome = check.check(texts, ctx.facts.limits)
     except Exception as error:
-        return [errored(error, rule.criterion_name, **metadata)]
-    return as_list(ruled(ctx, holds, reason, rule, **metadata))
+        return [errored(error, rule.criterion_name, rule=check.type)]
+    made = rule.rulings.made(ctx)
+    result = made.get(outcome) or Rulings.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
+    return as_list(result)
 
 
 def _listed(words: list[str], most: int = 10) -> str:

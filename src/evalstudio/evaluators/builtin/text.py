@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
 from ...base.json_text import json_bytes
-from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
-from ..criteria import Name, on_scale
+from ..contract import EvaluationResult, EvaluatorContext, RepeatedResult, TurnFacts
+from ..criteria import EvaluationCriteria, Name, on_scale
 from ..definition import EvaluatorConfig
 
 # Scripts without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese and their neighbours.
@@ -40,6 +41,8 @@ _LOOSE_MARKS = re.compile(
     "([A-Za-z\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
 )
 
+_MOST_RULINGS = 64
+_LONGEST_RULING = 1_000
 # Longer texts are brought into their form by each who compares them, so that none is kept.
 _REMEMBERED = 10_000
 
@@ -79,11 +82,11 @@ def scoped_texts(
 
     What ``forbids`` something looks at the words before the first question too.
     """
-    last = ctx.need_text(path)
-    if scope == "last" or path not in ("", "response"):
-        return [last]
-    said = ctx.facts.reply_texts() or [last]
-    return [*ctx.facts.opening, *said] if forbids else said
+    facts = ctx.facts
+    if scope == "last" or (path and path != "response"):
+        return [ctx.need_text(path)]
+    said = facts.turn_texts()
+    return [*facts.opening, *said] if forbids and facts.opening else said
 
 
 def characters_at(path: str, facts: TurnFacts) -> int:
@@ -137,10 +140,19 @@ def visible_word(word: str) -> str:
 
 def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     """The form in which two texts are compared."""
+    if not collapsed and text.isascii():
+        return text if case_sensitive else text.casefold()
     if case_sensitive and not collapsed:
         return nfc(text)
     form = _comparable if len(text) <= _REMEMBERED else _comparable.__wrapped__
     return form(text, case_sensitive, collapsed)
+
+
+def comparing(*, case_sensitive: bool, collapsed: bool) -> Callable[[str], str]:
+    """What brings texts into the form in which they are compared."""
+    if case_sensitive and not collapsed:
+        return nfc
+    return partial(comparable, case_sensitive=case_sensitive, collapsed=collapsed)
 
 
 # Several evaluators look at the same text one after the other.
@@ -252,6 +264,31 @@ def _scored(
     result.criterion_name = criterion_name
     result.score = on_scale(fraction, criterion, threshold)
     return result
+
+
+class Rulings:
+    """The answers of a yes or no by what they depend on, beside the criteria: most records get one of few."""
+
+    def __init__(self) -> None:
+        # In one piece, for threads that read it while another changes it.
+        self._made: tuple[Sequence[EvaluationCriteria], dict[object, Graded]] = ((), {})
+
+    def made(self, ctx: EvaluatorContext[Any]) -> dict[object, Graded]:
+        """Those for the criteria of a turn."""
+        criteria, made = self._made
+        if criteria is not ctx.facts.criteria:
+            made = dict[object, Graded]()
+            self._made = (ctx.facts.criteria, made)
+        return made
+
+    @staticmethod
+    def keep(made: dict[object, Graded], key: object, result: Graded) -> Graded:
+        """A result for this turn, and for those to come where it is short and there are few."""
+        if isinstance(result, list) or len(made) >= _MOST_RULINGS or len(result.reason) > _LONGEST_RULING:
+            return result
+        parts = (getattr(result, field.name) for field in fields(result))
+        made[key] = repeated = RepeatedResult(*parts)
+        return repeated
 
 
 def as_list(result: Graded) -> list[EvaluationResult]:
