@@ -9,7 +9,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import re2
 
@@ -89,13 +90,28 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     except re2.error as error:
         return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
 
+    search = _searching(engine)
+
     def find(text: str, _seconds: float, _left: float) -> str | None:
         encoded = text.encode()
-        match = engine.search(encoded)
-        return None if match is None else encoded[slice(*match.span())].decode(errors="replace")
+        start, end = search(encoded)
+        return None if start < 0 else encoded[start:end].decode(errors="replace")
 
     size = max(engine.programsize, engine.reverseprogramsize)
     return Pattern(pattern, size <= _SMALL_PROGRAM, find, 1 + size / _PROGRAM_PER_STEP)
+
+
+def _searching(engine: Any) -> Callable[[bytes], tuple[int, int]]:
+    """Where the engine finds its pattern first; from -1 where it does not.
+
+    The library's own search makes a generator and a match, which take longer than the search itself.
+    """
+    try:
+        match, unanchored = engine._regexp.Match, import_module("re2._re2").RE2.Anchor.UNANCHORED
+        match(unanchored, b"", 0, 0)[0]
+    except (ImportError, AttributeError, TypeError):
+        return lambda text: (-1, -1) if (found := engine.search(text)) is None else found.span()
+    return lambda text: match(unanchored, text, 0, len(text))[0]
 
 
 def matches_any_text(pattern: Pattern) -> bool:

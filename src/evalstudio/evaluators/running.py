@@ -23,8 +23,8 @@ from ..base.copies import own_copy
 from ..base.killable import NotSendable
 from ..telemetry import evaluator
 from .apart import call_apart, is_short, may_take_long, quick_on_short, run_apart
-from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
-from .definition import Entry
+from .contract import EvaluationResult, EvaluatorContext, OwnFacts, RepeatedResult, TurnFacts
+from .definition import Entry, Function
 from .results import UNSEEN_MODEL, Finding
 from .settling import errored, new_finding, plain_result, raised, settle
 
@@ -32,7 +32,7 @@ log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
 # With what it sees, and whether it is one of ours that is known to take no time on any short record.
-InlineEntry = tuple[Entry, EvaluatorContext[Any], bool]
+InlineEntry = tuple[Entry, Function, EvaluatorContext[Any], bool]
 InlineOutcome = EvaluationResult | list[Finding]
 
 
@@ -99,7 +99,12 @@ def run_inline(entries: Sequence[Entry], facts: TurnFacts) -> list[Finding]:
 def inline_entries(entries: Iterable[Entry]) -> list[InlineEntry]:
     # A context without facts: it gets those of one turn after the other.
     return [
-        (entry, EvaluatorContext(entry.config, TurnFacts()), entry.builtin and quick_on_short(entry))
+        (
+            entry,
+            entry.definition.function,
+            EvaluatorContext(entry.config, TurnFacts()),
+            entry.builtin and quick_on_short(entry),
+        )
         for entry in entries
     ]
 
@@ -108,12 +113,20 @@ def call_inline(entries: Iterable[InlineEntry], facts: TurnFacts) -> list[Inline
     """Run inline entries in place: plain results of our own as they stand, all else as findings."""
     outcomes: list[InlineOutcome] = []
     short = is_short(facts)
-    for entry, ctx, quick in entries:
-        if (short and quick) or (entry.builtin and not may_take_long(entry, facts)):
-            ctx.facts = facts
-            outcomes.append(_call_ours(entry, ctx))
-        else:
+    for entry, function, ctx, quick in entries:
+        if not (short and quick) and (not entry.builtin or may_take_long(entry, facts)):
             outcomes.append(_run_inline(entry, facts, call_apart if entry.builtin else None))
+            continue
+        ctx.facts = facts
+        try:
+            returned: object = function(ctx)
+            plain = returned if type(returned) is RepeatedResult else plain_result(entry, returned)
+            outcomes.append(settle(entry, returned, facts, perf_counter()) if plain is None else plain)
+        except (Exception, SystemExit) as error:
+            outcomes.append([raised(entry, facts, error, perf_counter())])
+        if ctx.asked_final:
+            ctx.asked_final = False
+            facts.final_readers.add(entry.key)
     return outcomes
 
 
@@ -127,20 +140,6 @@ def findings_of(
             outcome = settle(entry, outcome, facts, perf_counter())
         findings += outcome
     return findings
-
-
-def _call_ours(entry: Entry, ctx: EvaluatorContext[Any]) -> InlineOutcome:
-    start = perf_counter()
-    try:
-        returned: object = entry.definition.function(ctx)
-        plain = plain_result(entry, returned)
-        return settle(entry, returned, ctx.facts, start) if plain is None else plain
-    except (Exception, SystemExit) as error:
-        return [raised(entry, ctx.facts, error, start)]
-    finally:
-        if ctx.asked_final:
-            ctx.asked_final = False
-            ctx.facts.final_readers.add(entry.key)
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AnySet
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
@@ -21,7 +22,7 @@ from .text import (
     Rulings,
     ScopedTextConfig,
     as_list,
-    comparable,
+    comparing,
     errored,
     joined,
     nfc,
@@ -170,8 +171,9 @@ class _Words(_Check):
     def compiled_skeletons(self) -> Terms:
         return Terms(self.skeletons, whole_word=False)
 
-    def fold(self, text: str) -> str:
-        return comparable(text, case_sensitive=self.case_sensitive, collapsed=False)
+    @cached_property
+    def fold(self) -> Callable[[str], str]:
+        return comparing(case_sensitive=self.case_sensitive, collapsed=False)
 
 
 class IncludesRule(_Words):
@@ -189,12 +191,27 @@ class IncludesRule(_Words):
 
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
-        found = self.compiled_terms.present(self.fold(text))
+        terms = self.compiled_terms
+        found = terms.present(self.fold(text))
         if self.expected_outcome == "none" and not text.isascii():
-            found |= self.compiled_terms.present(self.fold(undisguised(text)))
+            found |= terms.present(self.fold(undisguised(text)))
             if has_look_alikes(text):
                 alike = self.compiled_skeletons.present(self.fold(skeleton(text)))
                 found |= {self.skeletons[one] for one in alike}
+        if not found:
+            return self._with_none
+        return self._with_all if len(found) == len(terms) else self._with(found)
+
+    @cached_property
+    def _with_none(self) -> Outcome:
+        return self._with(frozenset())
+
+    @cached_property
+    def _with_all(self) -> Outcome:
+        return self._with(frozenset(self.forms.values()))
+
+    def _with(self, found: AnySet[str]) -> Outcome:
+        """What it comes to where the text holds these of the keywords, in the form they are compared in."""
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if self.forms[word] not in found]
             return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"

@@ -43,6 +43,9 @@ class Terms:
         self._terms = list(dict.fromkeys(terms))
         self._whole_word = whole_word
 
+    def __len__(self) -> int:
+        return len(self._terms)
+
     @cached_property
     def _automaton(self) -> Automaton:
         return Automaton(self._terms)

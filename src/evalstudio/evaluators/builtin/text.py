@@ -140,8 +140,6 @@ def visible_word(word: str) -> str:
 
 def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
     """The form in which two texts are compared."""
-    if not collapsed and text.isascii():
-        return text if case_sensitive else text.casefold()
     if case_sensitive and not collapsed:
         return nfc(text)
     form = _comparable if len(text) <= _REMEMBERED else _comparable.__wrapped__
@@ -150,9 +148,14 @@ def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
 
 def comparing(*, case_sensitive: bool, collapsed: bool) -> Callable[[str], str]:
     """What brings texts into the form in which they are compared."""
-    if case_sensitive and not collapsed:
-        return nfc
-    return partial(comparable, case_sensitive=case_sensitive, collapsed=collapsed)
+    if not collapsed:
+        return nfc if case_sensitive else folded
+    return partial(comparable, case_sensitive=case_sensitive, collapsed=True)
+
+
+def folded(text: str) -> str:
+    """The text without a difference between upper and lower case."""
+    return text.casefold() if text.isascii() else comparable(text, case_sensitive=False, collapsed=False)
 
 
 # Several evaluators look at the same text one after the other.
@@ -235,7 +238,10 @@ def _next_word(text: str, at: int) -> int:
 
 def graded(ctx: EvaluatorContext[Any], fraction: float, reason: str, /, **metadata: Any) -> Graded:
     """A fraction that holds from the config's threshold up."""
-    return _scored(ctx, ctx.config.criterion_name, fraction, ctx.config.threshold, reason, metadata)
+    config = ctx.config
+    result = EvaluationResult(fraction >= config.threshold, fraction, reason, metadata)
+    name = config.criterion_name
+    return result if name is None else _on_criterion(ctx, result, name, fraction, config.threshold)
 
 
 def ruled(
@@ -243,25 +249,19 @@ def ruled(
 ) -> Graded:
     """A plain yes or no, for the criterion of the rule, or of the config where there are no rules."""
     name = (ctx.config if rule is None else rule).criterion_name
-    return _scored(ctx, name, 1.0 if holds else 0.0, 0.5, reason, metadata)
+    fraction = 1.0 if holds else 0.0
+    result = EvaluationResult(holds, fraction, reason, metadata)
+    return result if name is None else _on_criterion(ctx, result, name, fraction, 0.5)
 
 
-def _scored(
-    ctx: EvaluatorContext[Any],
-    criterion_name: str | None,
-    fraction: float,
-    threshold: float,
-    reason: str,
-    metadata: dict[str, Any],
+def _on_criterion(
+    ctx: EvaluatorContext[Any], result: EvaluationResult, name: str, fraction: float, threshold: float
 ) -> Graded:
     """The result on its criterion's scale. Nothing at all when its criterion is not declared."""
-    result = EvaluationResult(fraction >= threshold, fraction, reason, metadata)
-    if criterion_name is None:
-        return result
-    criterion = ctx.criterion(criterion_name)
+    criterion = ctx.criterion(name)
     if criterion is None:
         return []
-    result.criterion_name = criterion_name
+    result.criterion_name = name
     result.score = on_scale(fraction, criterion, threshold)
     return result
 
