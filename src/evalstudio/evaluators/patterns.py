@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,8 @@ class Pattern:
 
     def find(self, text: str, seconds: float = SECONDS, left: float | None = None) -> str | None:
         """The first piece of the text that matches, compared in NFC; in the time left of a limit."""
-        return self._find(_plain(text), seconds, seconds if left is None else left)
+        plain = text if text.isascii() else _plain(text)
+        return self._find(plain, seconds, seconds if left is None else left)
 
     def search(self, text: str) -> bool:
         return self.find(text) is not None
@@ -90,28 +91,35 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     except re2.error as error:
         return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
 
-    search = _searching(engine)
+    match, unanchored = _matching(engine)
 
     def find(text: str, _seconds: float, _left: float) -> str | None:
         encoded = text.encode()
-        start, end = search(encoded)
+        start, end = match(unanchored, encoded, 0, len(encoded))[0]
         return None if start < 0 else encoded[start:end].decode(errors="replace")
 
     size = max(engine.programsize, engine.reverseprogramsize)
     return Pattern(pattern, size <= _SMALL_PROGRAM, find, 1 + size / _PROGRAM_PER_STEP)
 
 
-def _searching(engine: Any) -> Callable[[bytes], tuple[int, int]]:
-    """Where the engine finds its pattern first; from -1 where it does not.
+_Match = Callable[[Any, bytes, int, int], Sequence[tuple[int, int]]]
+
+
+def _matching(engine: Any) -> tuple[_Match, Any]:
+    """What finds the places of a match in a text, from -1 where there is none, and what lets it be anywhere.
 
     The library's own search makes a generator and a match, which take longer than the search itself.
     """
     try:
         match, unanchored = engine._regexp.Match, import_module("re2._re2").RE2.Anchor.UNANCHORED
-        match(unanchored, b"", 0, 0)[0]
-    except (ImportError, AttributeError, TypeError):
-        return lambda text: (-1, -1) if (found := engine.search(text)) is None else found.span()
-    return lambda text: match(unanchored, text, 0, len(text))[0]
+        _start, _end = match(unanchored, b"", 0, 0)[0]
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return lambda _, text, start, end: [_span(engine.search(text, start, end))], None
+    return match, unanchored
+
+
+def _span(match: Any) -> tuple[int, int]:
+    return (-1, -1) if match is None else match.span()
 
 
 def matches_any_text(pattern: Pattern) -> bool:

@@ -69,6 +69,8 @@ class _Rows:
         self._entry_name, self._kind, self._given_type = entry.key, entry.kind, one.given_type
         self._criterion_name, self._criterion = name or entry.key, criterion
         self._is_metric = entry.kind == "metric"
+        # Where a value is brought to the scale of a criterion.
+        self._on_scale = None if self._is_metric else criterion
         self._failed = f"{entry.definition.label} failed"
         self._awaited = entry.gate == "eventually"
         before = {"name": entry.key, "type": one.given_type, "kind": entry.kind}
@@ -82,7 +84,9 @@ class _Rows:
     def part(self, found: EvaluationResult | Finding) -> Part:
         """What a plain result adds; ``Excluded`` where its score has no place on its scale."""
         value, reason, failure = found.value, found.reason, None
-        score = self._score(found) if found.score is None else found.score
+        score = found.score
+        if score is None:
+            score = self._score(found) if self._on_scale or value is None else value
         place = None
         if self._criterion is not None and score is not None:
             place = self._criterion_name, normalize(score, self._criterion)
@@ -99,11 +103,9 @@ class _Rows:
 
     def _score(self, found: EvaluationResult | Finding) -> Score | None:
         """The raw score of what brings none, as ``score_on_scale`` finds it."""
-        if found.value is None:
-            return found.success
-        if self._criterion is None or self._is_metric:
-            return found.value
-        return on_scale(found.value, self._criterion, 0.0 if found.success else math.inf)
+        if found.value is None or self._on_scale is None:
+            return found.success if found.value is None else found.value
+        return on_scale(found.value, self._on_scale, 0.0 if found.success else math.inf)
 
     def _result(self, found: EvaluationResult | Finding, score: Score | None) -> bytes:
         reason, metadata = found.reason, found.metadata
@@ -216,7 +218,7 @@ class DirectResults:
         means = _means(places) if self._declared else {}
         metrics = _metrics(counted) if self._measures else {}
         scored = self._scored.get(names := tuple(means)) or self._scored_on(names)
-        overall = scored.overall(means)
+        overall = scored.overall(means) if means else None
         outcome, reason = _verdict(counted, failures)
         record_id, line = orjson.dumps(record.id), b"%d" % record.line
         usage, used = _usage(record)

@@ -74,8 +74,14 @@ def _work(config: LexicalSimilarityConfig, facts: TurnFacts) -> float:
 @define_evaluator(type="lexical-similarity", gate="finally", inline=True, work=_work)
 def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
-    config = ctx.config
-    text, reference = _read(ctx, config.source_field), _read(ctx, config.reference_field)
+    config, most = ctx.config, ctx.facts.limits.similarity_characters
+    text = ctx.need_text(config.source_field)
+    if len(text) > most:
+        _check_length(config, config.source_field, text, most)
+    reference = ctx.need_text(config.reference_field)
+    if len(reference) > most:
+        _check_length(config, config.reference_field, reference, most)
+    text, reference = config.form(text), config.form(reference)
     if not text and not reference:
         raise NotAvailable(
             f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
@@ -86,16 +92,14 @@ def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 
-def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
-    config, text = ctx.config, ctx.need_text(path)
-    most = ctx.facts.limits.similarity_characters
-    if len(text) > most and config.algorithm != "sorensen-dice":
+def _check_length(config: LexicalSimilarityConfig, path: str, text: str, most: int) -> None:
+    """Refuse a text that is longer than the algorithm takes."""
+    if config.algorithm != "sorensen-dice":
         message = (
             f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
             f"{most:,} at most; use sorensen-dice for texts of this size"
         )
         raise limit_exceeded(message, "similarityCharacters")
-    return config.form(text)
 
 
 def dice(first: str, second: str) -> float:

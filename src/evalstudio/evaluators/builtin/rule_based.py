@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ...base.text import cut
-from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
+from ..contract import EvaluatorContext, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
 from ..limits import EvaluatorLimits
 from ..patterns import LONGEST_QUOTE, Pattern
@@ -19,6 +19,7 @@ from .look_alikes import has_look_alikes, skeleton
 from .regex import checked_pattern, first_match, match_reason
 from .terms import Terms, check_terms, is_quick
 from .text import (
+    Graded,
     Rulings,
     ScopedTextConfig,
     as_list,
@@ -297,24 +298,23 @@ def _work(config: RuleBasedConfig, facts: TurnFacts) -> float:
 
 
 @define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline, work=_work)
-def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
+def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> Graded:
     """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
-    results: list[EvaluationResult] = []
-    for rule in ctx.config.rules:
-        results += _apply(ctx, rule)
-    return results
+    rules = ctx.config.rules
+    if len(rules) == 1:
+        return _apply(ctx, rules[0])
+    return [result for rule in rules for result in as_list(_apply(ctx, rule))]
 
 
-def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
+def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> Graded:
     check = rule.config
     try:
         texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=check.forbids)
         outcome = check.check(texts, ctx.facts.limits)
     except Exception as error:
-        return [errored(error, rule.criterion_name, rule=check.type)]
+        return errored(error, rule.criterion_name, rule=check.type)
     made = rule.rulings.made(ctx)
-    result = made.get(outcome) or Rulings.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
-    return as_list(result)
+    return made.get(outcome) or Rulings.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
 
 
 def _listed(words: list[str], most: int = 10) -> str:
