@@ -68,6 +68,12 @@ class RepeatedResult(EvaluationResult):
 
     __slots__ = ()
 
+    def own(self) -> EvaluationResult:
+        """A copy to change."""
+        return EvaluationResult(
+            self.success, self.value, self.reason, dict(self.metadata), self.criterion_name, self.score
+        )
+
 
 class NotAvailable(ValueError):
     """The evaluator needs something that this turn or record does not have."""

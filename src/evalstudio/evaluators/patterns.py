@@ -91,7 +91,7 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     except re2.error as error:
         return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
 
-    match, unanchored = _matching(engine)
+    match, unanchored = matching(engine)
 
     def find(text: str, _seconds: float, _left: float) -> str | None:
         encoded = text.encode()
@@ -105,7 +105,7 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
 _Match = Callable[[Any, bytes, int, int], Sequence[tuple[int, int]]]
 
 
-def _matching(engine: Any) -> tuple[_Match, Any]:
+def matching(engine: Any) -> tuple[_Match, Any]:
     """What finds the places of a match in a text, from -1 where there is none, and what lets it be anywhere.
 
     The library's own search makes a generator and a match, which take longer than the search itself.

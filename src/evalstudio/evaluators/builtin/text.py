@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
@@ -286,8 +285,9 @@ class Rulings:
         """A result for this turn, and for those to come where it is short and there are few."""
         if isinstance(result, list) or len(made) >= _MOST_RULINGS or len(result.reason) > _LONGEST_RULING:
             return result
-        parts = (getattr(result, field.name) for field in fields(result))
-        made[key] = repeated = RepeatedResult(*parts)
+        made[key] = repeated = RepeatedResult(
+            result.success, result.value, result.reason, result.metadata, result.criterion_name, result.score
+        )
         return repeated
 
 
