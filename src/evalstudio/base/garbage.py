@@ -6,18 +6,26 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+# So many new objects before they are looked through: by then most are gone by themselves.
+_NEW_OBJECTS = 20_000
+
 
 @contextmanager
-def loaded_set_aside() -> Generator[None]:
-    """Meanwhile, what is there by now is not looked through: modules, plugins and plans are no garbage.
+def searching_less() -> Generator[None]:
+    """Meanwhile, what is there by now is not looked through, for modules and plans are no garbage, and the
+    rest not as often.
 
-    A program that has set something aside by itself keeps it so.
+    A program that has set something aside by itself, or searches still less or never, keeps it so.
     """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
+    first, *others = gc.get_threshold()
+    frozen = gc.get_freeze_count()
+    if not frozen:
+        gc.freeze()
+    if 0 < first < _NEW_OBJECTS:
+        gc.set_threshold(_NEW_OBJECTS, *others)
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(first, *others)
+        if not frozen:
+            gc.unfreeze()

@@ -39,6 +39,7 @@ from .summary import EvaluatorRow, RecordCount
 _NOT_PLAIN = frozenset({"missing", "unbounded", UNSEEN_MODEL})
 # How many of what repeats are kept.
 _MOST_KEPT = 256
+_NO_NUMBERS: dict[str, float] = {}
 _SUCCESS = {"pass": True, "fail": False, "measured": None}
 _VERDICTS = {
     outcome: json_bytes({"success": outcome == "pass", "outcome": outcome})[1:-1]
@@ -215,8 +216,8 @@ class DirectResults:
 
     def _put_together(self, record: Record, parts: list[Part], group: str | None) -> DirectResult:
         rows, results, counted, places, failures = zip(*parts, strict=False)
-        means = _means(places) if self._declared else {}
-        metrics = _metrics(counted) if self._measures else {}
+        means = _means(places) if self._declared else _NO_NUMBERS
+        metrics = _metrics(counted) if self._measures else _NO_NUMBERS
         scored = self._scored.get(names := tuple(means)) or self._scored_on(names)
         overall = scored.overall(means) if means else None
         outcome, reason = _verdict(counted, failures)

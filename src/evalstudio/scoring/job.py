@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..base.garbage import loaded_set_aside
+from ..base.garbage import searching_less
 from ..base.problems import InvalidInput, Problem
 from ..evaluators.contract import Embedder, LanguageModel
 from ..evaluators.criteria import check_declared
@@ -147,7 +147,7 @@ def score_dataset(
     dataset_of(job).check()
     summary = empty_summary(resources.plan)
     watch = _Watch(used_up)
-    with loaded_set_aside(), ResultsFile(job, resources.plan, summary) as results:
+    with searching_less(), ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
             with closing(_scored(job, resources, chunks)) as parts:

@@ -261,9 +261,9 @@ class DatasetSummary:
         for name, its_rows in rows.items():
             _tally(self.evaluators, name, its_rows[0][1]).add_all(its_rows)
         self.overall.add_all([result[1] for result in results if result[1] is not None])
-        for name, values in _by_name(result[2] for result in results):
+        for name, values in _by_name([scores for result in results if (scores := result[2])]):
             _spread(self.criteria, name).add_all(values)
-        for name, values in _by_name(result[3] for result in results):
+        for name, values in _by_name([metrics for result in results if (metrics := result[3])]):
             _spread(self.metrics, name).add_all(values)
         for name, known in self.used.items():
             known.add_all([value for result in results if (value := result[6].get(name)) is not None])
