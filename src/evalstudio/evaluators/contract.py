@@ -61,9 +61,9 @@ class EvaluationResult:
 
 
 class RepeatedResult(EvaluationResult):
-    """A yes or no of one of our evaluators that stands for many turns and records: nobody changes it.
+    """What one of our assertions says of many turns and records: nobody changes it.
 
-    It has a success and a value of 1 or 0, and is neither an error nor skipped.
+    It has a success and a value from 0 to 1, a short reason, and is neither an error nor skipped.
     """
 
     __slots__ = ()

@@ -38,7 +38,7 @@ from .summary import EvaluatorRow, RecordCount
 # What metadata says of a finding that is not a plain one.
 _NOT_PLAIN = frozenset({"missing", "unbounded", UNSEEN_MODEL})
 # How many of what repeats are kept.
-_MOST_KEPT = 256
+_MOST_KEPT = 5_000
 _NO_NUMBERS: dict[str, float] = {}
 _SUCCESS = {"pass": True, "fail": False, "measured": None}
 _VERDICTS = {

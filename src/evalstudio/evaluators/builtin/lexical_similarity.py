@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from ..contract import EvaluatorContext, NotAvailable, TurnFacts
 from ..definition import define_evaluator
 from ..limits import limit_exceeded
-from .text import Graded, TextConfig, characters_at, check_apart, comparing, graded
+from .text import Answers, Graded, TextConfig, characters_at, check_apart, comparing, graded
 
 # Up to here the longest common subsequence is faster than counting.
 _SHORT = 1_000
@@ -51,8 +51,8 @@ class LexicalSimilarityConfig(TextConfig):
         return comparing(case_sensitive=self.case_sensitive, collapsed=self.normalize_whitespace)
 
     @cached_property
-    def threshold_text(self) -> str:
-        return f"{self.threshold:g}"
+    def answers(self) -> Answers:
+        return Answers()
 
     @model_validator(mode="after")
     def _two_texts(self) -> LexicalSimilarityConfig:
@@ -87,8 +87,14 @@ def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded
             f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
         )
     similarity = config.similarity(text, reference)
+    made = config.answers.made(ctx)
+    return made.get(similarity) or Answers.keep(made, similarity, _answer(ctx, similarity))
+
+
+def _answer(ctx: EvaluatorContext[LexicalSimilarityConfig], similarity: float) -> Graded:
+    config = ctx.config
     algorithm = config.algorithm
-    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold_text}"
+    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}"
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 

@@ -14,7 +14,7 @@ from ..contract import EvaluatorContext, Gate, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
 from ..patterns import LONGEST_QUOTE, SECONDS, Pattern, compile_pattern, matches_any_text
 from .look_alikes import has_look_alikes, skeleton
-from .text import CriterionName, Graded, Rulings, Scope, ruled, scoped_texts, undisguised
+from .text import Answers, CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
 
 
 class RegexConfig(EvaluatorConfig):
@@ -35,8 +35,8 @@ class RegexConfig(EvaluatorConfig):
         return checked_pattern(self.pattern, self.flags, must_match=self.must_match)
 
     @cached_property
-    def rulings(self) -> Rulings:
-        return Rulings()
+    def answers(self) -> Answers:
+        return Answers()
 
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
@@ -77,8 +77,8 @@ def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     texts = scoped_texts(ctx, config.scope, forbids=forbids)
     match = first_match(config.compiled, texts, seconds, hidden=forbids)
     quote = None if match is None else cut(match, LONGEST_QUOTE)
-    made = config.rulings.made(ctx)
-    return made.get(quote) or Rulings.keep(made, quote, _answer(ctx, quote))
+    made = config.answers.made(ctx)
+    return made.get(quote) or Answers.keep(made, quote, _answer(ctx, quote))
 
 
 def _answer(ctx: EvaluatorContext[RegexConfig], quote: str | None) -> Graded:

@@ -19,8 +19,8 @@ from .look_alikes import has_look_alikes, skeleton
 from .regex import checked_pattern, first_match, match_reason
 from .terms import Terms, check_terms, is_quick
 from .text import (
+    Answers,
     Graded,
-    Rulings,
     ScopedTextConfig,
     as_list,
     comparing,
@@ -263,8 +263,8 @@ class Rule(ScopedTextConfig):
     config: Check = Field(description="What to check")
 
     @cached_property
-    def rulings(self) -> Rulings:
-        return Rulings()
+    def answers(self) -> Answers:
+        return Answers()
 
     @model_validator(mode="before")
     @classmethod
@@ -313,8 +313,8 @@ def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> Graded:
         outcome = check.check(texts, ctx.facts.limits)
     except Exception as error:
         return errored(error, rule.criterion_name, rule=check.type)
-    made = rule.rulings.made(ctx)
-    return made.get(outcome) or Rulings.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
+    made = rule.answers.made(ctx)
+    return made.get(outcome) or Answers.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
 
 
 def _listed(words: list[str], most: int = 10) -> str:

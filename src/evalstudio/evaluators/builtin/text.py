@@ -40,8 +40,8 @@ _LOOSE_MARKS = re.compile(
     "([A-Za-z\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+"
 )
 
-_MOST_RULINGS = 64
-_LONGEST_RULING = 1_000
+_MOST_ANSWERS = 1_000
+_LONGEST_ANSWER = 1_000
 # Longer texts are brought into their form by each who compares them, so that none is kept.
 _REMEMBERED = 10_000
 
@@ -265,8 +265,8 @@ def _on_criterion(
     return result
 
 
-class Rulings:
-    """The answers of a yes or no by what they depend on, beside the criteria: most records get one of few."""
+class Answers:
+    """The results of a check by what they depend on, beside the criteria: most records get one of few."""
 
     def __init__(self) -> None:
         # In one piece, for threads that read it while another changes it.
@@ -283,7 +283,7 @@ class Rulings:
     @staticmethod
     def keep(made: dict[object, Graded], key: object, result: Graded) -> Graded:
         """A result for this turn, and for those to come where it is short and there are few."""
-        if isinstance(result, list) or len(made) >= _MOST_RULINGS or len(result.reason) > _LONGEST_RULING:
+        if isinstance(result, list) or len(made) >= _MOST_ANSWERS or len(result.reason) > _LONGEST_ANSWER:
             return result
         made[key] = repeated = RepeatedResult(
             result.success, result.value, result.reason, result.metadata, result.criterion_name, result.score
