@@ -16,8 +16,7 @@ import orjson
 from ..base.extras import needs_extra
 from ..base.files import open_regular
 
-# The results of a chunk are several times as large: in memory that is near, they are made faster.
-CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 16 << 20
 
 
