@@ -17,7 +17,7 @@ from evalstudio.scoring.job import ScoringJob, score_dataset
 from .measuring import BenchmarkLine, interleaved
 
 RECORDS = 10_000
-MOST_OF_FLOOR = 1.7
+MOST_OF_FLOOR = 1.4
 PLAN = """
 criteria:
   - {name: long-enough, description: says something, scale: binary, weight: 2}

@@ -93,7 +93,11 @@ async def talk(folder: Path) -> None:
 
 # Imported before the work is timed, as those of the others are.
 MODULES = {
-    "score": ["evalstudio.scoring.job"],
+    "score": [
+        "rapidfuzz.distance",
+        "evalstudio.scoring.job",
+        *(f"evalstudio.evaluators.builtin.{name}" for name in ("lexical_similarity", "rule_based", "regex")),
+    ],
     "judge": ["evalstudio.llm"],
     "talk": ["evalstudio.cli.project", "evalstudio.execution.workspace", "evalstudio.execution.processor"],
 }

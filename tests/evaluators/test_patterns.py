@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
 import pytest
+import re2
 
-from evalstudio.evaluators.patterns import LONGEST_PATTERN, PatternTimeout, compile_pattern
+from evalstudio.evaluators.patterns import LONGEST_PATTERN, PatternTimeout, compile_pattern, matching
 
 LONG = "a" * 100_000 + "!"
 
@@ -176,3 +178,19 @@ def test_a_match_that_runs_on_leaves_the_others_running() -> None:
 
 def test_a_large_program_is_not_run_in_place() -> None:
     assert not compile_pattern("(.?){1000}x").linear
+
+
+class OtherEngine:
+    """The engine in a version of the library that hides its search elsewhere."""
+
+    def __init__(self, pattern: str) -> None:
+        self.search = re.compile(pattern.encode()).search
+
+
+@pytest.mark.parametrize(("text", "place"), [(b"abbbc", (1, 4)), (b"ac", (-1, -1)), (b"", (-1, -1))])
+def test_a_pattern_finds_the_same_by_the_public_search_of_the_library(
+    text: bytes, place: tuple[int, int]
+) -> None:
+    for engine in (re2.compile("b+"), OtherEngine("b+")):
+        match, anywhere = matching(engine)
+        assert match(anywhere, text, 0, len(text))[0] == place

@@ -9,6 +9,7 @@ import pytest
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.evaluators.builtin.regex import regex
+from evalstudio.evaluators.criteria import EvaluationCriteria
 from evalstudio.evaluators.records import EvaluationInput, facts_of
 from evalstudio.evaluators.results import Finding
 from evalstudio.evaluators.running import run_entries
@@ -113,3 +114,29 @@ async def test_a_pattern_that_runs_on_is_an_error_and_the_loop_stays_free() -> N
     assert result.error.startswith("pattern took longer than 1 s on this text (limits.patternSeconds")
     assert not result.failed
     assert ticks >= 5
+
+
+def test_an_answer_is_made_once_and_what_a_caller_does_to_it_stays_with_the_caller() -> None:
+    ctx = context("order 17").with_config(regex.use(pattern="[0-9]+").config)
+    assert regex.function(ctx) is regex.function(ctx)
+    changed = regex(ctx)
+    changed.success, changed.metadata["match"] = False, "18"
+    assert regex(ctx).success
+    assert regex(ctx).metadata == {"match": "17"}
+
+
+async def test_findings_of_the_same_answer_share_nothing() -> None:
+    entry = regex.use(pattern="[0-9]+")
+    (first,) = await run_entries([entry], context("order 17").facts)
+    first.metadata["seen"] = True
+    (second,) = await run_entries([entry], context("order 17").facts)
+    assert second.metadata == {"match": "17"}
+
+
+def test_an_answer_is_made_for_the_criteria_of_its_record() -> None:
+    config = regex.use(pattern="[0-9]+", criterionName="exact").config
+    for scale, score in (("likert5", 5.0), ("string", "pass"), ("binary", True)):
+        criteria = [EvaluationCriteria(name="exact", scale=scale)]
+        ctx = context("order 17", criteria=criteria).with_config(config)
+        assert regex(ctx).score == score
+    assert regex(context("order 17").with_config(config)) == []

@@ -9,8 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
+from evalstudio.scoring import summary as summary_module
 from evalstudio.scoring.direct import DirectResults
 from evalstudio.scoring.job import ScoringJob, score_dataset
+from evalstudio.scoring.summary import Duplicates
 
 PLAN = """
 criteria:
@@ -75,6 +77,13 @@ from evalstudio import EvaluationResult, define_evaluator
 def nested(depth):
     return {"in": nested(depth - 1)} if depth else {}
 
+class Deep:
+    def __init__(self, depth):
+        self.depth = depth
+
+    def to_json(self):
+        return nested(self.depth)
+
 @define_evaluator(type="odd", inline=True)
 def odd(ctx):
     answers = [
@@ -83,6 +92,9 @@ def odd(ctx):
         EvaluationResult(True, -0.0, "signed"),
         EvaluationResult(False, 0.0),
         EvaluationResult(True, 0.5, "deep", {"depth": nested(240)}),
+        EvaluationResult(True, 0.5, "as deep as can be", {"depth": Deep(249)}),
+        EvaluationResult(True, 0.5, "deeper", {"depth": Deep(250)}),
+        EvaluationResult(True, 0.5, "much deeper", {"depth": Deep(252)}),
         EvaluationResult.skip("nothing to say"),
         {"criterionName": "undeclared", "score": True},
         [{"criterionName": "c", "score": 0.1}, {"criterionName": "c", "score": 0.4}],
@@ -140,3 +152,21 @@ def test_one_pass_gives_the_results_of_the_long_way(tmp_path: Path, monkeypatch:
         assert summary.to_json() == expected.to_json()
     assert any(made)
     assert not all(made)
+
+
+def test_ids_are_remembered_alike_one_by_one_and_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary_module, "MOST_IDS", 5)
+    parts = [
+        [("a", 1), ("b", 2)],
+        [("c", 3), ("c", 4)],
+        [],
+        [("d", 5), ("b", 6)],
+        [("e", 7), ("f", 8), ("f", 9)],
+    ]
+    together, one_by_one = Duplicates(), Duplicates()
+    for part in parts:
+        together.add_all(part)
+        for record_id, line in part:
+            one_by_one.add(record_id, line)
+    assert together == one_by_one
+    assert together.examples == ['"c" (line 4)', '"b" (line 6)']

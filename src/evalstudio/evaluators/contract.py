@@ -61,6 +61,21 @@ class EvaluationResult:
         return EvaluationResult(True, value, reason, metadata)
 
 
+class RepeatedResult(EvaluationResult):
+    """What one of our assertions says of many turns and records: nobody changes it.
+
+    It has a success and a value from 0 to 1, a short reason, and is neither an error nor skipped.
+    """
+
+    __slots__ = ()
+
+    def own(self) -> EvaluationResult:
+        """A copy to change."""
+        return EvaluationResult(
+            self.success, self.value, self.reason, dict(self.metadata), self.criterion_name, self.score
+        )
+
+
 class NotAvailable(ValueError):
     """The evaluator needs something that this turn or record does not have."""
 
@@ -158,6 +173,7 @@ class TurnFacts:
     final_readers: set[str] = field(default_factory=set[str])
     _response: str | None = None
     _replies: list[str] | None = None
+    _turn_texts: list[str] | None = None
     _prompt: str | None = None
     _size: int = -1
 
@@ -198,6 +214,13 @@ class TurnFacts:
             # A recorded response need not be a message of the agent's.
             self._replies = [*texts, response] if response and texts[-1:] != [response] else texts
         return self._replies
+
+    def turn_texts(self) -> list[str]:
+        """What checks of the response look at: all that the agent said in this turn, never nothing."""
+        if self._turn_texts is None:
+            last = EvaluatorContext(None, self).need_text()
+            self._turn_texts = self.reply_texts() or [last]
+        return self._turn_texts
 
     def prompt_text(self) -> str:
         if self._prompt is None:
@@ -349,13 +372,15 @@ class EvaluatorContext(Generic[C]):
             if type(recorded) is str:
                 return recorded
             return facts.response_text() if recorded is MISSING else as_text(recorded)
-        # The other text that most comparisons read, without the way over a path.
-        if path == "groundTruth" and type(facts.ground_truth) is str:
-            return facts.ground_truth
         return as_text(self.find(path))
 
     def need_text(self, path: str | None = None) -> str:
         """Like ``text``, but an error that names the path where there is none."""
+        facts = self.facts
+        text = facts.ground_truth if path == "groundTruth" else facts.given_response
+        # Most comparisons read these two texts.
+        if type(text) is str and (path == "response" or path == "groundTruth"):
+            return text
         text = self.text(path)
         if text is None:
             raise NotAvailable(f'no text at "{path or "response"}"')

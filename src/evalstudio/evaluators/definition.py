@@ -28,7 +28,17 @@ from ..configs import (
     read_mapping_form,
     type_of,
 )
-from .contract import Cost, EvaluationResult, EvaluatorContext, Gate, Kind, Reduce, Returned, TurnFacts
+from .contract import (
+    Cost,
+    EvaluationResult,
+    EvaluatorContext,
+    Gate,
+    Kind,
+    Reduce,
+    RepeatedResult,
+    Returned,
+    TurnFacts,
+)
 from .criteria import criterion_references
 from .records import CriterionResult, record_of
 
@@ -71,7 +81,11 @@ class EvaluatorDefinition:
     plugin: str = ""
 
     def __call__(self, ctx: EvaluatorContext[Any]) -> Any:
-        return self.function(ctx)
+        """What the function returns, which the caller may change."""
+        returned: Any = self.function(ctx)
+        if isinstance(returned, list):
+            return [_own(result) for result in cast(list[object], returned)]
+        return _own(returned)
 
     def use(
         self,
@@ -161,6 +175,10 @@ class Entry:
     def criterion_names(self) -> set[str]:
         """The criteria that the config says are scored, by the entry itself or by its rules."""
         return {name for _, name in criterion_references(self.config)}
+
+
+def _own(returned: object) -> object:
+    return returned.own() if isinstance(returned, RepeatedResult) else returned
 
 
 def _threshold(config: Any) -> float | None:

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import re2
 
 from ..base.json_text import whole_text
 from ..base.lazy_dataclass import dataclass
+from ..base.text import cut
 from .limits import DEFAULT_LIMITS, limit_exceeded
 
 if TYPE_CHECKING:
     import regex
 
 LONGEST_PATTERN = 10_000
+LONGEST_QUOTE = 200
 SECONDS = DEFAULT_LIMITS.pattern_seconds
 
 _FLAGS = "ims"
@@ -62,10 +66,16 @@ class Pattern:
     _find: _Find
     steps: float = 1
     """About how many steps a character of a text may take."""
+    quoted: str = field(init=False)
+    """The pattern for a reader."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quoted", f"/{cut(self.source, LONGEST_QUOTE)}/")
 
     def find(self, text: str, seconds: float = SECONDS, left: float | None = None) -> str | None:
         """The first piece of the text that matches, compared in NFC; in the time left of a limit."""
-        return self._find(_plain(text), seconds, seconds if left is None else left)
+        plain = text if text.isascii() else _plain(text)
+        return self._find(plain, seconds, seconds if left is None else left)
 
     def search(self, text: str) -> bool:
         return self.find(text) is not None
@@ -82,13 +92,35 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     except re2.error as error:
         return Pattern(pattern, False, _backtracking(source, chosen, _words(error)))
 
+    match, unanchored = matching(engine)
+
     def find(text: str, _seconds: float, _left: float) -> str | None:
         encoded = text.encode()
-        match = engine.search(encoded)
-        return None if match is None else encoded[slice(*match.span())].decode(errors="replace")
+        start, end = match(unanchored, encoded, 0, len(encoded))[0]
+        return None if start < 0 else encoded[start:end].decode(errors="replace")
 
     size = max(engine.programsize, engine.reverseprogramsize)
     return Pattern(pattern, size <= _SMALL_PROGRAM, find, 1 + size / _PROGRAM_PER_STEP)
+
+
+_Match = Callable[[Any, bytes, int, int], Sequence[tuple[int, int]]]
+
+
+def matching(engine: Any) -> tuple[_Match, Any]:
+    """What finds the places of a match in a text, from -1 where there is none, and what lets it be anywhere.
+
+    The library's own search makes a generator and a match, which take longer than the search itself.
+    """
+    try:
+        match, unanchored = engine._regexp.Match, import_module("re2._re2").RE2.Anchor.UNANCHORED
+        _start, _end = match(unanchored, b"", 0, 0)[0]
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return lambda _, text, start, end: [_span(engine.search(text, start, end))], None
+    return match, unanchored
+
+
+def _span(match: Any) -> tuple[int, int]:
+    return (-1, -1) if match is None else match.span()
 
 
 def matches_any_text(pattern: Pattern) -> bool:

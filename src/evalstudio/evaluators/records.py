@@ -5,7 +5,7 @@ The shapes of recorded scoring live here, below ``scoring``, because class-style
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from ..messages import (
     read_usage,
     text_of,
 )
-from .contract import Embedder, Invocation, LanguageModel, TurnFacts
+from .contract import Embedder, Invocation, LanguageModel, PersonaInfo, ScenarioInfo, TurnFacts, delegated
 from .criteria import EvaluationCriteria, Score, check_unique
 from .limits import DEFAULT_LIMITS, EvaluatorLimits
 
@@ -220,13 +220,37 @@ def facts_of(
     )
 
 
+def _made_when_read(make: Callable[[Any], Any]) -> Any:
+    """An attribute that stands for what a function makes."""
+    return property(make)
+
+
 class RecordFacts(TurnFacts):
     """The facts of a record that is no more than texts, beside what all records of a dataset share.
 
     Messages and the call are made when they are first looked at, for most evaluators look at the text alone.
     """
 
-    __slots__ = ("_shared",)
+    __slots__ = ("_invocation", "_readers", "_shared")
+
+    # Shared parts are not set for each record. A ``__getattr__`` for them would slow down every read.
+    turn: int = delegated("_shared.turn")
+    is_final: bool = delegated("_shared.is_final")
+    scenario: ScenarioInfo = delegated("_shared.scenario")
+    persona: PersonaInfo | None = delegated("_shared.persona")
+    agent_config: Mapping[str, Any] = delegated("_shared.agent_config")
+    state: Mapping[str, Any] | None = delegated("_shared.state")
+    invocations: Sequence[Invocation] = delegated("_shared.invocations")
+    opening: Sequence[str] = delegated("_shared.opening")
+    llm: LanguageModel | None = delegated("_shared.llm")
+    embedder: Embedder | None = delegated("_shared.embedder")
+    stored_findings: Mapping[tuple[str, int], Sequence[Any]] = delegated("_shared.stored_findings")
+    messages: list[Message] = delegated("last_invocation.messages")
+    last_invocation: Invocation = _made_when_read(lambda self: self._call())
+    final_readers: set[str] = _made_when_read(lambda self: self._final_readers())
+    _response: str | None = delegated("given_response")
+    _prompt: str | None = delegated("given_prompt")
+    _replies: list[str] | None = _made_when_read(lambda self: self._turn_texts if self.given_response else [])
 
     def __init__(
         self,
@@ -238,27 +262,30 @@ class RecordFacts(TurnFacts):
         metadata: Mapping[str, Any],
     ) -> None:
         self._shared = shared
-        self.given_response = self._response = response
+        self.given_response = response
         self.given_prompt = prompt
         self.ground_truth = ground_truth
         self.context = context
         self.metadata = metadata
         self.criteria = shared.criteria
         self.limits = shared.limits
-        self.opening = shared.opening
-        self.turn = 1
         self._size = len(response)
-        self._replies = [response] if response else []
+        self._turn_texts = [response]
+        self._invocation: Invocation | None = None
+        self._readers: set[str] | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        # Called for a slot that has no value yet.
-        if name in ("messages", "last_invocation"):
-            self.messages = [Message(role="assistant", content=self.given_response)]
-            self.last_invocation = Invocation(0.0, self.messages)
-            return getattr(self, name)
-        value = set[str]() if name == "final_readers" else getattr(self._shared, name)
-        setattr(self, name, value)
-        return value
+    def prompt_text(self) -> str:
+        return self.given_prompt or ""
+
+    def _call(self) -> Invocation:
+        if self._invocation is None:
+            self._invocation = Invocation(0.0, [Message(role="assistant", content=self.given_response)])
+        return self._invocation
+
+    def _final_readers(self) -> set[str]:
+        if self._readers is None:
+            self._readers = set()
+        return self._readers
 
 
 def record_of(facts: TurnFacts) -> EvaluationInput:

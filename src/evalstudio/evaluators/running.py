@@ -23,16 +23,16 @@ from ..base.copies import own_copy
 from ..base.killable import NotSendable
 from ..telemetry import evaluator
 from .apart import call_apart, is_short, may_take_long, quick_on_short, run_apart
-from .contract import EvaluationResult, EvaluatorContext, OwnFacts, TurnFacts
-from .definition import Entry
+from .contract import EvaluationResult, EvaluatorContext, OwnFacts, RepeatedResult, TurnFacts
+from .definition import Entry, Function
 from .results import UNSEEN_MODEL, Finding
 from .settling import errored, new_finding, plain_result, raised, settle
 
 log = logging.getLogger("evalstudio")
 
 BLOCKED_SECONDS = 0.25
-# With it, whether it is known to take no time on any short record.
-InlineEntry = tuple[Entry, bool]
+# With what it sees, and whether it is one of ours that is known to take no time on any short record.
+InlineEntry = tuple[Entry, Function, EvaluatorContext[Any], bool]
 InlineOutcome = EvaluationResult | list[Finding]
 
 
@@ -97,20 +97,36 @@ def run_inline(entries: Sequence[Entry], facts: TurnFacts) -> list[Finding]:
 
 
 def inline_entries(entries: Iterable[Entry]) -> list[InlineEntry]:
-    return [(entry, quick_on_short(entry)) for entry in entries]
+    # A context without facts: it gets those of one turn after the other.
+    return [
+        (
+            entry,
+            entry.definition.function,
+            EvaluatorContext(entry.config, TurnFacts()),
+            entry.builtin and quick_on_short(entry),
+        )
+        for entry in entries
+    ]
 
 
 def call_inline(entries: Iterable[InlineEntry], facts: TurnFacts) -> list[InlineOutcome]:
     """Run inline entries in place: plain results of our own as they stand, all else as findings."""
     outcomes: list[InlineOutcome] = []
     short = is_short(facts)
-    for entry, quick in entries:
-        if not entry.builtin:
-            outcomes.append(_run_inline(entry, facts))
-        elif (short and quick) or not may_take_long(entry, facts):
-            outcomes.append(_call_ours(entry, facts))
-        else:
-            outcomes.append(_run_inline(entry, facts, call_apart))
+    for entry, function, ctx, quick in entries:
+        if not (short and quick) and (not entry.builtin or may_take_long(entry, facts)):
+            outcomes.append(_run_inline(entry, facts, call_apart if entry.builtin else None))
+            continue
+        ctx.facts = facts
+        try:
+            returned: object = function(ctx)
+            plain = returned if type(returned) is RepeatedResult else plain_result(entry, returned)
+            outcomes.append(settle(entry, returned, facts, perf_counter()) if plain is None else plain)
+        except (Exception, SystemExit) as error:
+            outcomes.append([raised(entry, facts, error, perf_counter())])
+        if ctx.asked_final:
+            ctx.asked_final = False
+            facts.final_readers.add(entry.key)
     return outcomes
 
 
@@ -124,20 +140,6 @@ def findings_of(
             outcome = settle(entry, outcome, facts, perf_counter())
         findings += outcome
     return findings
-
-
-def _call_ours(entry: Entry, facts: TurnFacts) -> InlineOutcome:
-    start = perf_counter()
-    ctx = EvaluatorContext(entry.config, facts)
-    try:
-        returned: object = entry.definition.function(ctx)
-        plain = plain_result(entry, returned)
-        return settle(entry, returned, facts, start) if plain is None else plain
-    except (Exception, SystemExit) as error:
-        return [raised(entry, facts, error, start)]
-    finally:
-        if ctx.asked_final:
-            facts.final_readers.add(entry.key)
 
 
 def _context(entry: Entry, facts: TurnFacts) -> EvaluatorContext[Any]:

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import cast
 
 from ..base.traces import described, is_ours, trace_of
-from .contract import EvaluationResult, TurnFacts
+from .contract import EvaluationResult, RepeatedResult, TurnFacts
 from .criteria import EvaluationCriteria, Excluded, normalize
 from .definition import Entry
 from .results import ERROR_PREFIX, Finding
@@ -77,8 +77,11 @@ def settle(entry: Entry, returned: object, facts: TurnFacts, start: float) -> li
 
 def plain_result(entry: Entry, returned: object) -> EvaluationResult | None:
     """What one of our own evaluators returned, where a finding would say the same in every part."""
-    if isinstance(returned, list) and len(several := cast(list[object], returned)) == 1:
-        returned = several[0]
+    if isinstance(returned, list):
+        several = cast(list[object], returned)
+        returned = several[0] if len(several) == 1 else None
+    if type(returned) is RepeatedResult:
+        return returned
     if not isinstance(returned, EvaluationResult) or returned.error is not None or returned.skipped:
         return None
     value = returned.value
@@ -130,7 +133,8 @@ def _settle_one(entry: Entry, returned: EvaluationResult, facts: TurnFacts, star
         return result
     result = new_finding(entry, facts, start)
     result.reason = returned.reason[:LONGEST_REASON]
-    result.metadata = returned.metadata
+    shared = type(returned) is RepeatedResult
+    result.metadata = dict(returned.metadata) if shared else returned.metadata
     result.criterion_name = returned.criterion_name
     result.decisive = returned.decisive
     if returned.skipped:

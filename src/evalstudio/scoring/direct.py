@@ -1,8 +1,8 @@
-"""The result of a record in one pass over what its evaluators found, where all of it is plain.
+"""The result line of a record in one pass over what its evaluators found, where all of it is plain.
 
 Errors, skips, scores without a place on their scale and criteria of a record's own take the way through
-``EvaluationRunner.aggregated``, which says all there is to say about them. Both give the same result. What
-is the same in every result is encoded once.
+``EvaluationRunner.aggregated``, which says all there is to say about them. Both give the same line. What
+is the same in every line is encoded once.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import math
 import operator
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
-from ..base.json_text import json_bytes
+from ..base.json_text import json_bytes, strict_json_bytes
 from ..base.lazy_dataclass import dataclass
 from ..evaluators.aggregate import ALL_PASSED, NOTHING_ASSERTED
-from ..evaluators.contract import EvaluationResult
+from ..evaluators.contract import EvaluationResult, RepeatedResult
 from ..evaluators.criteria import (
     Coverage,
     EvaluationCriteria,
@@ -34,33 +33,47 @@ from ..messages import read_cost
 from .config import Resolved
 from .rows import Record
 from .runner import EvaluationRunner
-from .summary import EvaluatorRow
+from .summary import EvaluatorRow, RecordCount
 
 # What metadata says of a finding that is not a plain one.
 _NOT_PLAIN = frozenset({"missing", "unbounded", UNSEEN_MODEL})
-# How many encoded rows of an entry are kept: those of yes and no repeat, most measurements do not.
-_MOST_KEPT = 64
+# How many of what repeats are kept.
+_MOST_KEPT = 5_000
+_NO_NUMBERS: dict[str, float] = {}
 _SUCCESS = {"pass": True, "fail": False, "measured": None}
+_VERDICTS = {
+    outcome: json_bytes({"success": outcome == "pass", "outcome": outcome})[1:-1]
+    for outcome in ("pass", "fail", "unasserted")
+}
+Usage = dict[str, float | None]
+_NO_USAGE: Usage = {"agentTokens": None, "agentCost": None, "judgeTokens": 0, "judgeCost": 0}
+_NOTHING_USED = _NO_USAGE, json_bytes(_NO_USAGE)
+
+Failure = tuple[bool, str]
+"""Whether what failed might still have come later, and the reason."""
+Place = tuple[str, float]
+"""A criterion, and a number from 0 to 1."""
+Part = tuple[bytes, bytes, EvaluatorRow, Place | None, Failure | None]
+"""What one result adds to a line: the evaluator's row and the result, encoded; what is counted of it; its
+place on the scale of its criterion; and what it fails the record with."""
 
 
-@dataclass(slots=True)
-class DirectResult:
-    """A result whose rows are encoded, and what a summary needs of these."""
-
-    fields: dict[str, Any]
-    rows: list[EvaluatorRow]
+DirectResult = tuple[bytes, RecordCount]
+"""A result as a line, and what is counted of it."""
 
 
 class _Rows:
-    """What the rows of an entry have in common that are about one criterion, or about none."""
+    """What the results of an entry have in common that are about one criterion, or about none."""
 
     def __init__(self, one: Resolved, name: str | None, criterion: EvaluationCriteria | None) -> None:
         entry = one.entry
-        self.entry_name, self.kind, self.given_type = entry.key, entry.kind, one.given_type
-        self.criterion_name, self.criterion = name or entry.key, criterion
-        self.is_metric = entry.kind == "metric"
-        self.failed = f"{entry.definition.label} failed"
-        self.awaited = entry.gate == "eventually"
+        self._entry_name, self._kind, self._given_type = entry.key, entry.kind, one.given_type
+        self._criterion_name, self._criterion = name or entry.key, criterion
+        self._is_metric = entry.kind == "metric"
+        # Where a value is brought to the scale of a criterion.
+        self._on_scale = None if self._is_metric else criterion
+        self._failed = f"{entry.definition.label} failed"
+        self._awaited = entry.gate == "eventually"
         before = {"name": entry.key, "type": one.given_type, "kind": entry.kind}
         after = {"threshold": entry.threshold} | ({} if name is None else {"criterionName": name})
         self._heads = {
@@ -68,30 +81,50 @@ class _Rows:
             for outcome, success in _SUCCESS.items()
         }
         self._tail = b"," + json_bytes(after)[1:]
-        self._kept: dict[tuple[str, float | None], orjson.Fragment] = {}
 
-    def encoded(self, outcome: str, value: float | None) -> orjson.Fragment:
-        """The row of the evaluator."""
-        if value == 0 and math.copysign(1, value) < 0:
-            # The sign of a zero is written, and no dict tells it apart.
-            return self._row(outcome, value)
-        row = self._kept.get((outcome, value))
-        if row is None:
-            row = self._row(outcome, value)
-            if len(self._kept) < _MOST_KEPT:
-                self._kept[outcome, value] = row
-        return row
+    def part(self, found: EvaluationResult | Finding) -> Part:
+        """What a plain result adds; ``Excluded`` where its score has no place on its scale."""
+        value, reason, failure = found.value, found.reason, None
+        score = found.score
+        if score is None:
+            score = self._score(found) if self._on_scale or value is None else value
+        place = None
+        if self._criterion is not None and score is not None:
+            place = self._criterion_name, normalize(score, self._criterion)
+        if self._is_metric:
+            outcome = "measured"
+        elif found.success:
+            outcome = "pass"
+        else:
+            outcome = "fail"
+            failure = self._awaited and not found.decisive, reason or self._failed
+        row = self._heads[outcome] + orjson.dumps(value) + self._tail
+        counted = self._entry_name, self._kind, outcome, value
+        return row, self._result(found, score), counted, place, failure
 
-    def _row(self, outcome: str, value: float | None) -> orjson.Fragment:
-        return orjson.Fragment(self._heads[outcome] + orjson.dumps(value) + self._tail)
-
-    def score(self, found: EvaluationResult | Finding) -> Score | None:
+    def _score(self, found: EvaluationResult | Finding) -> Score | None:
         """The raw score of what brings none, as ``score_on_scale`` finds it."""
-        if found.value is None:
-            return found.success
-        if self.criterion is None or self.is_metric:
-            return found.value
-        return on_scale(found.value, self.criterion, 0.0 if found.success else math.inf)
+        if found.value is None or self._on_scale is None:
+            return found.success if found.value is None else found.value
+        return on_scale(found.value, self._on_scale, 0.0 if found.success else math.inf)
+
+    def _result(self, found: EvaluationResult | Finding, score: Score | None) -> bytes:
+        reason, metadata = found.reason, found.metadata
+        result = {
+            "criterionName": self._criterion_name,
+            "score": score,
+            "reasoning": reason,
+            "evaluatorType": self._given_type,
+            "metadata": metadata,
+        }
+        if not reason:
+            del result["reasoning"]
+        if not metadata:
+            del result["metadata"]
+        if isinstance(found, EvaluationResult):
+            return strict_json_bytes(result)
+        # What plugins say may be nested as deep as JSON may be: it is encoded as deep as it is in the line.
+        return strict_json_bytes([[result]])[2:-2]
 
 
 class _RowsByName(dict[str | None, _Rows | None]):
@@ -100,6 +133,8 @@ class _RowsByName(dict[str | None, _Rows | None]):
     def __init__(self, one: Resolved, declared: Mapping[str, EvaluationCriteria]) -> None:
         self._one = one
         self._declared = declared
+        # By their identity, which is their own as long as they are kept.
+        self._repeated: dict[int, tuple[RepeatedResult, Part]] = {}
 
     def __missing__(self, named: str | None) -> _Rows | None:
         name = named or (self._one.entry.key if self._one.entry.key in self._declared else None)
@@ -109,70 +144,19 @@ class _RowsByName(dict[str | None, _Rows | None]):
         rows = self[named] = _Rows(self._one, name, criterion)
         return rows
 
-
-class _Parts:
-    """What the findings of a record came to so far."""
-
-    __slots__ = (
-        *("evaluators", "results", "rows", "scores", "metrics"),
-        *("asserted", "failure", "failure_awaited"),
-    )
-
-    def __init__(self) -> None:
-        self.evaluators: list[orjson.Fragment] = []
-        self.results: list[dict[str, Any]] = []
-        self.rows: list[EvaluatorRow] = []
-        self.scores: dict[str, list[float]] = {}
-        self.metrics: dict[str, float] = {}
-        self.asserted = False
-        self.failure: str | None = None
-        self.failure_awaited = False
-
-    def add(self, found: EvaluationResult | Finding, rows: _Rows) -> None:
-        """Take a plain one; ``Excluded`` where its score has no place on its scale."""
-        value, reason = found.value, found.reason
-        score = rows.score(found) if found.score is None else found.score
-        if rows.criterion is not None and score is not None:
-            place = normalize(score, rows.criterion)
-            if rows.criterion_name in self.scores:
-                self.scores[rows.criterion_name].append(place)
-            else:
-                self.scores[rows.criterion_name] = [place]
-        if rows.is_metric:
-            outcome = "measured"
-            if value is not None:
-                self.metrics[rows.entry_name] = value
-        elif found.success:
-            outcome, self.asserted = "pass", True
-        else:
-            outcome, self.asserted = "fail", True
-            if self.failure is None or self.failure_awaited:
-                self._fail(rows.awaited and not found.decisive, reason or rows.failed)
-        self.evaluators.append(rows.encoded(outcome, value))
-        self.rows.append((rows.entry_name, rows.kind, outcome, value))
-        metadata = found.metadata
-        result: dict[str, Any] = {
-            "criterionName": rows.criterion_name,
-            "score": score,
-            "reasoning": reason,
-            "evaluatorType": rows.given_type,
-            "metadata": metadata,
-        }
-        if not reason:
-            del result["reasoning"]
-        if not metadata:
-            del result["metadata"]
-        self.results.append(result)
-
-    def _fail(self, awaited: bool, reason: str) -> None:
-        """The first failure is the reason; what might still have come later counts after all others."""
-        if self.failure is None or (self.failure_awaited and not awaited):
-            self.failure, self.failure_awaited = reason, awaited
-
-    def verdict(self) -> tuple[str, str]:
-        if self.failure is not None:
-            return "fail", self.failure
-        return ("pass", ALL_PASSED) if self.asserted else ("unasserted", NOTHING_ASSERTED)
+    def part(self, found: EvaluationResult | Finding) -> Part | None:
+        """What a result adds to the line; nothing where it is not plain."""
+        if type(found) is RepeatedResult and (kept := self._repeated.get(id(found))) is not None:
+            return kept[1]
+        rows = self[found.criterion_name]
+        if rows is None or not _NOT_PLAIN.isdisjoint(found.metadata):
+            return None
+        part = rows.part(found)
+        if type(found) is RepeatedResult:
+            if len(self._repeated) >= _MOST_KEPT:
+                self._repeated.clear()
+            self._repeated[id(found)] = found, part
+        return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,94 +165,149 @@ class _Scored:
 
     weights: Sequence[float] | None
     total: float
-    coverage: orjson.Fragment
+    coverage: bytes
+
+    def overall(self, means: Mapping[str, float]) -> float | None:
+        if self.weights is None:
+            return None
+        return math.fsum(map(operator.mul, means.values(), self.weights)) / self.total
 
 
 class DirectResults:
-    """Makes results of what was found, for one runner and one dataset."""
+    """Makes lines of what was found, for one runner and one dataset."""
 
     def __init__(self, runner: EvaluationRunner, dataset: str) -> None:
         self._criteria = runner.config.criteria
         self._declared = {criterion.name: criterion for criterion in self._criteria}
         self._entries = [_RowsByName(one, self._declared) for one in runner.resolved]
-        self._metadata = runner.config.metadata
-        self._dataset = dataset
+        self._measures = any(entry.kind == "metric" for entry in runner.entries)
+        metadata = runner.config.metadata
+        self._metadata = b"," + json_bytes({"metadata": metadata})[1:-1] if metadata else b""
+        self._snapshot = b',"inputSnapshot":{"dataset":' + json_bytes(dataset) + b',"recordId":'
         self._scored: dict[tuple[str, ...], _Scored] = {}
         # An entry that names a criterion nobody declared may be silent, which takes more to tell.
         self._every_name_declared = all(name in self._declared for _, name in runner.references)
 
-    def result(self, record: Record, outcomes: Sequence[InlineOutcome]) -> DirectResult | None:
-        """What a record came to; nothing where not all that was found is plain."""
+    def result(
+        self, record: Record, outcomes: Sequence[InlineOutcome], group: str | None
+    ) -> DirectResult | None:
+        """What a record came to; nothing where not all that was found is plain, or nothing was."""
         if record.facts.criteria is not self._criteria or not self._every_name_declared:
             return None
-        parts = _Parts()
         try:
-            for rows_by_name, outcome in zip(self._entries, outcomes, strict=True):
-                if isinstance(outcome, EvaluationResult):
-                    outcome = (outcome,)
-                elif not all(map(_is_plain, outcome)):
-                    return None
-                for found in outcome:
-                    rows = rows_by_name[found.criterion_name]
-                    if rows is None or not _NOT_PLAIN.isdisjoint(found.metadata):
-                        return None
-                    parts.add(found, rows)
-        except Excluded:
+            parts = self._parts(outcomes)
+            return self._put_together(record, parts, group) if parts else None
+        except (Excluded, orjson.JSONEncodeError, RecursionError):
             return None
-        return DirectResult(self._put_together(record, parts), parts.rows)
 
-    def _put_together(self, record: Record, parts: _Parts) -> dict[str, Any]:
-        means = {n: of[0] if len(of) == 1 else math.fsum(of) / len(of) for n, of in parts.scores.items()}
-        scored = self._scored.get(key := tuple(means)) or self._scored_on(key)
-        overall = None
-        if scored.weights is not None:
-            overall = math.fsum(map(operator.mul, means.values(), scored.weights)) / scored.total
-        outcome, reason = parts.verdict()
-        result: dict[str, Any] = {
-            "recordId": record.id,
-            "line": record.line,
-            "overallScore": overall,
-            "success": outcome == "pass",
-            "outcome": outcome,
-            "reason": reason,
-            "evaluatorResults": parts.evaluators,
-            "results": parts.results,
-            "criterionScores": means,
-            "metrics": parts.metrics,
-            "coverage": scored.coverage,
-            "runErrors": (),
-            "timestamp": int(time.time() * 1000),
-            "inputSnapshot": {"dataset": self._dataset, "recordId": record.id, "line": record.line},
-        }
-        if record.agent_id:
-            result["agentId"] = record.agent_id
-        if record.session_id:
-            result["sessionId"] = record.session_id
-        if self._metadata:
-            result["metadata"] = self._metadata
-        result["usage"] = _usage(record)
-        return result
+    def _parts(self, outcomes: Sequence[InlineOutcome]) -> list[Part] | None:
+        parts: list[Part] = []
+        for entry, outcome in zip(self._entries, outcomes, strict=True):
+            if isinstance(outcome, EvaluationResult):
+                if (part := entry.part(outcome)) is None:
+                    return None
+                parts.append(part)
+                continue
+            for finding in outcome:
+                if finding.error is not None or finding.skipped or (part := entry.part(finding)) is None:
+                    return None
+                parts.append(part)
+        return parts
+
+    def _put_together(self, record: Record, parts: list[Part], group: str | None) -> DirectResult:
+        rows, results, counted, places, failures = zip(*parts, strict=False)
+        means = _means(places) if self._declared else _NO_NUMBERS
+        metrics = _metrics(counted) if self._measures else _NO_NUMBERS
+        scored = self._scored.get(names := tuple(means)) or self._scored_on(names)
+        overall = scored.overall(means) if means else None
+        outcome, reason = _verdict(counted, failures)
+        record_id, line = orjson.dumps(record.id), b"%d" % record.line
+        usage, used = _usage(record)
+        pieces = (
+            b'{"recordId":',
+            record_id,
+            b',"line":',
+            line,
+            b',"overallScore":',
+            b"null," if overall is None else orjson.dumps(overall) + b",",
+            _VERDICTS[outcome],
+            b',"reason":',
+            orjson.dumps(reason),
+            b',"evaluatorResults":[',
+            b",".join(rows),
+            b'],"results":[',
+            b",".join(results),
+            b'],"criterionScores":',
+            orjson.dumps(means) if means else b"{}",
+            b',"metrics":',
+            orjson.dumps(metrics) if metrics else b"{}",
+            scored.coverage,
+            b"%d" % int(time.time() * 1000),
+            self._snapshot,
+            record_id,
+            b',"line":',
+            line,
+            b"}",
+            _names(record),
+            self._metadata,
+            b',"usage":',
+            used,
+            b"}" if group is None else b',"group":' + orjson.dumps(group) + b"}",
+        )
+        return b"".join(pieces), (outcome, overall, means, metrics, counted, group, usage)
 
     def _scored_on(self, names: tuple[str, ...]) -> _Scored:
         weights = relative_weights(names, self._declared)
         missing = [name for name in self._declared if name not in names]
         coverage = Coverage(len(self._declared), len(names), missing)
         total = 0.0 if weights is None else math.fsum(weights)
-        scored = _Scored(weights, total, orjson.Fragment(json_bytes(coverage.to_json())))
+        encoded = json_bytes({"coverage": coverage.to_json(), "runErrors": ()})
+        scored = _Scored(weights, total, b"," + encoded[1:-1] + b',"timestamp":')
         if len(self._scored) < _MOST_KEPT:
             self._scored[names] = scored
         return scored
 
 
-def _is_plain(finding: Finding) -> bool:
-    return finding.error is None and not finding.skipped
+def _means(places: Sequence[Place | None]) -> dict[str, float]:
+    """The mean of each criterion."""
+    numbers: dict[str, list[float]] = {}
+    for place in places:
+        if place is not None:
+            numbers.setdefault(place[0], []).append(place[1])
+    return {name: of[0] if len(of) == 1 else math.fsum(of) / len(of) for name, of in numbers.items()}
 
 
-def _usage(record: Record) -> dict[str, float | None]:
+def _metrics(rows: Sequence[EvaluatorRow]) -> dict[str, float]:
+    return {name: value for name, kind, _, value in rows if kind == "metric" and value is not None}
+
+
+def _verdict(rows: Sequence[EvaluatorRow], failures: Sequence[Failure | None]) -> tuple[str, str]:
+    """The first failure is the reason; what might still have come later counts after all others."""
+    later: str | None = None
+    for failure in failures:
+        if failure is not None:
+            awaited, reason = failure
+            if not awaited:
+                return "fail", reason
+            later = later or reason
+    if later is not None:
+        return "fail", later
+    asserted = any(row[1] == "assertion" for row in rows)
+    return ("pass", ALL_PASSED) if asserted else ("unasserted", NOTHING_ASSERTED)
+
+
+def _names(record: Record) -> bytes:
+    """The agent and the session of a record that has them."""
+    if not record.agent_id and not record.session_id:
+        return b""
+    names = {"agentId": record.agent_id, "sessionId": record.session_id}
+    return b"," + strict_json_bytes({key: name for key, name in names.items() if name})[1:-1]
+
+
+def _usage(record: Record) -> tuple[Usage, bytes]:
     """What the agent says it used; who asks no model uses nothing."""
-    return {
-        "agentTokens": record.agent_tokens,
-        "agentCost": read_cost(record.facts.metadata.get("cost")),
-        "judgeTokens": 0,
-        "judgeCost": 0,
-    }
+    tokens, cost = record.agent_tokens, record.facts.metadata.get("cost")
+    if tokens is None and cost is None:
+        return _NOTHING_USED
+    usage = _NO_USAGE | {"agentTokens": tokens, "agentCost": read_cost(cost)}
+    return usage, orjson.dumps(usage)

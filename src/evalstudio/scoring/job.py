@@ -19,6 +19,7 @@ from dataclasses import replace
 from itertools import takewhile, zip_longest
 from typing import Any, TypeVar
 
+from ..base.garbage import searching_less
 from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem
 from ..evaluators.contract import Embedder, LanguageModel
@@ -120,7 +121,7 @@ def score_dataset(
     dataset_of(job).check()
     summary = empty_summary(resources.plan)
     watch = BudgetWatch(used_up)
-    with ResultsFile(job, resources.plan, summary) as results:
+    with searching_less(), ResultsFile(job, resources.plan, summary) as results:
         chunks = _remaining(job, resources, results, summary)
         try:
             with closing(_scored(job, resources, chunks)) as parts:

@@ -154,13 +154,12 @@ class ResultsFile:
 
     def take(self, scored: ScoredChunk) -> None:
         self._summary.merge(scored.summary)
-        for record_id, line in scored.ids:
-            self._summary.duplicates.add(record_id, line)
+        self._summary.duplicates.add_all(scored.ids)
         if scored.lines and self._file is not None:
             if self._note is not None:
                 # Before the results: a crash in between leaves a hash that covers all of them.
                 self._write_note(self._hash.up_to(scored.ids[-1][1]))
-            write_all(self._file, b"\n".join(scored.lines) + b"\n")
+            write_all(self._file, b"\n".join([*scored.lines, b""]))
 
     def finish(self, partial: str | None = None) -> None:
         """Note that all is scored, or what ended it before that; a resume that goes on takes it back."""

@@ -80,16 +80,17 @@ class RowReader:
         return mapped
 
     def record(self, line: int, row: dict[str, Any]) -> Record:
-        own_id = row.get("id")
+        get = row.get
+        own_id, response = get("id"), get("response")
         record_id = str(line if own_id is None else own_id)
-        response = row.get("response")
         if response is None:
             raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
         if isinstance(response, str) and _PLAIN.issuperset(row):
-            prompt, context, metadata = row.get("prompt"), row.get("context"), row.get("metadata")
-            agent_id, session_id = row.get("agentId"), row.get("sessionId")
-            if _are_texts(prompt, agent_id, session_id) and _are_objects(context, metadata):
-                truth = row.get("groundTruth")
+            prompt, context, metadata = get("prompt"), get("context"), get("metadata")
+            agent_id, session_id = get("agentId"), get("sessionId")
+            are_texts = type(prompt) in _TEXT and type(agent_id) in _TEXT and type(session_id) in _TEXT
+            if are_texts and type(context) in _OBJECT and type(metadata) in _OBJECT:
+                truth = get("groundTruth")
                 facts = RecordFacts(self._shared, response, prompt, truth, context or {}, metadata or {})
                 return Record(record_id, line, facts, agent_id, session_id)
         return self._checked(record_id, line, row)
@@ -108,14 +109,6 @@ class RowReader:
         facts = facts_of(source, criteria, llm=self.llm, embedder=self.embedder, limits=self.limits)
         tokens = None if source.tokens_usage is None else source.tokens_usage.total_tokens
         return Record(record_id, line, facts, source.agent_id, source.session_id, tokens)
-
-
-def _are_texts(prompt: object, agent_id: object, session_id: object) -> bool:
-    return isinstance(prompt, _TEXT) and isinstance(agent_id, _TEXT) and isinstance(session_id, _TEXT)
-
-
-def _are_objects(context: object, metadata: object) -> bool:
-    return isinstance(context, _OBJECT) and isinstance(metadata, _OBJECT)
 
 
 def _nested(name: str, value: Any) -> Any:

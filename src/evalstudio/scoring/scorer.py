@@ -22,11 +22,11 @@ from ..evaluators.running import call_inline, findings_of, inline_entries
 from ..llm.usage import RoleUsage, counting_usage, model_usage
 from ..messages import read_cost
 from .datasets import BadRecord, Chunk
-from .direct import DirectResult, DirectResults
+from .direct import DirectResults
 from .plan import ScoringJob
 from .rows import Record, RowReader, UnusableRow, in_sample
 from .runner import EvaluationRunner
-from .summary import DatasetSummary
+from .summary import DatasetSummary, RecordCount
 
 _WINDOW = 4
 _LONGEST_GROUP = 200
@@ -43,19 +43,25 @@ class ScoredChunk:
     summary: DatasetSummary = field(default_factory=DatasetSummary)
     ids: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     failure: BadRecord | None = None
+    _uncounted: list[RecordCount] = field(default_factory=list[RecordCount])
 
     def add(self, *results: Result) -> None:
+        self.count()
         for result in results:
-            self._write(result)
+            self.lines.append(json_bytes(result))
+            self.ids.append((result["recordId"], result["line"]))
             self.summary.add(result)
 
-    def add_direct(self, result: DirectResult) -> None:
-        self._write(result.fields)
-        self.summary.count(result.fields, result.rows)
+    def add_direct(self, record: Record, line: bytes, count: RecordCount) -> None:
+        self.lines.append(line)
+        self.ids.append((record.id, record.line))
+        self._uncounted.append(count)
 
-    def _write(self, fields: Result) -> None:
-        self.lines.append(json_bytes(fields))
-        self.ids.append((fields["recordId"], fields["line"]))
+    def count(self) -> None:
+        """Count what was added, together."""
+        if self._uncounted:
+            self.summary.count_all(self._uncounted)
+            self._uncounted.clear()
 
 
 class Scorer:
@@ -79,8 +85,7 @@ class Scorer:
         """Score a chunk to its end, or to its first bad record."""
         scored = ScoredChunk(share=chunk.share)
         if self._runner.inline:
-            for record in self._records(chunk, scored):
-                self._score_inline(record, scored)
+            self._score_inline(chunk, scored)
         else:
             # One loop for all chunks: connections to models belong to the loop they were opened on.
             if self._loop is None:
@@ -167,15 +172,18 @@ class Scorer:
         scored.failure = problem
         return True
 
-    def _score_inline(self, record: Record, scored: ScoredChunk) -> None:
-        entries, facts = self._runner.entries, record.facts
-        outcomes = call_inline(self._inline, facts)
-        if (result := self._direct.result(record, outcomes)) is not None:
-            self._grouped(result.fields, record)
-            scored.add_direct(result)
-        else:
-            findings = findings_of(entries, outcomes, facts)
-            scored.add(self._result(record, conclude_once(findings, facts.criteria), {}))
+    def _score_inline(self, chunk: Chunk, scored: ScoredChunk) -> None:
+        entries, direct = self._inline, self._direct
+        grouped = self._job.group_by is not None
+        for record in self._records(chunk, scored):
+            outcomes = call_inline(entries, record.facts)
+            result = direct.result(record, outcomes, self._group(record) if grouped else None)
+            if result is not None:
+                scored.add_direct(record, *result)
+            else:
+                findings = findings_of(self._runner.entries, outcomes, record.facts)
+                scored.add(self._result(record, conclude_once(findings, record.facts.criteria), {}))
+        scored.count()
 
     async def _score(self, record: Record, limit: asyncio.Semaphore) -> Result:
         with counting_usage() as usage:
@@ -189,12 +197,12 @@ class Scorer:
         outcome.metadata = self._runner.config.metadata
         result = {"recordId": record.id, "line": record.line, **outcome.to_json()}
         result["usage"] = self._usage(record, usage, verdict)
-        return self._grouped(result, record)
-
-    def _grouped(self, result: Result, record: Record) -> Result:
-        if self._job.group_by is not None:
-            result["group"] = _group(record, self._job.group_by)
+        if (group := self._group(record)) is not None:
+            result["group"] = group
         return result
+
+    def _group(self, record: Record) -> str | None:
+        return None if self._job.group_by is None else _group(record, self._job.group_by)
 
     def _usage(
         self, record: Record, usage: Mapping[str, RoleUsage], verdict: Verdict

@@ -6,7 +6,8 @@ Summaries of parts add up, so workers can each keep their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, get_args
 
@@ -16,6 +17,12 @@ from ..evaluators.results import Outcome
 BINS = 10
 EvaluatorRow = tuple[str, str, str, float | None]
 """What one evaluator came to on a record: its name, its kind, the outcome in a word, and the value."""
+Numbers = Mapping[str, float]
+RecordCount = tuple[
+    str, float | None, Numbers, Numbers, Sequence[EvaluatorRow], str | None, Mapping[str, float | None]
+]
+"""What is counted of a result: its outcome, the overall score, those of the criteria, the metrics, what its
+evaluators came to, its group, and the tokens and costs, some of which may not be known."""
 ASSERTION_OUTCOMES = ("pass", "fail", "error", "skipped")
 METRIC_OUTCOMES = ("measured", "missing", "error")
 # Ids are remembered as numbers, and so many at most: memory must not grow with the dataset.
@@ -33,6 +40,15 @@ class Duplicates:
     count: int = 0
     examples: list[str] = field(default_factory=list[str])
     _seen: set[int] = field(default_factory=set[int])
+
+    def add_all(self, records: Sequence[tuple[str, int]]) -> None:
+        """Take the ids and lines of some records."""
+        keys = {hash(record_id) for record_id, _ in records}
+        if len(keys) == len(records) <= MOST_IDS - len(self._seen) and self._seen.isdisjoint(keys):
+            self._seen |= keys
+            return
+        for record_id, line in records:
+            self.add(record_id, line)
 
     def add(self, record_id: str, line: int) -> None:
         key = hash(record_id)
@@ -57,16 +73,23 @@ class Distribution:
     sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
     bins: list[int] = field(default_factory=lambda: [0] * BINS)
 
-    def add(self, value: float) -> None:
-        if not self.count:
-            self.origin = value
-        distance = value - self.origin
+    def add_all(self, values: Sequence[float]) -> None:
+        """Take numbers, one after the other."""
+        if not values:
+            return
+        origin = self.origin if self.count else values[0]
         first, second, third = self.sums
-        square = distance * distance
-        self.sums = first + distance, second + square, third + square * distance
-        self.count += 1
-        self.total += value
-        self.bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
+        total, bins = self.total, self.bins
+        for value in values:
+            distance = value - origin
+            square = distance * distance
+            first += distance
+            second += square
+            third += square * distance
+            total += value
+            bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
+        self.origin, self.sums, self.total = origin, (first, second, third), total
+        self.count += len(values)
 
     def merge(self, other: Distribution) -> None:
         if not self.count:
@@ -110,6 +133,11 @@ class GroupTally:
     def records(self) -> int:
         return sum(self.outcomes.values())
 
+    def add(self, outcome: str, overall: float | None) -> None:
+        self.outcomes[outcome] += 1
+        if overall is not None:
+            self.overall.add_all((overall,))
+
     def merge(self, other: GroupTally) -> None:
         for name, count in other.outcomes.items():
             self.outcomes[name] += count
@@ -129,11 +157,13 @@ class EvaluatorTally:
     count: int = 0
     total: float = 0.0
 
-    def add(self, outcome: str, value: float | None) -> None:
-        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
-        if value is not None:
-            self.count += 1
-            self.total += value
+    def add_all(self, rows: Sequence[EvaluatorRow]) -> None:
+        for outcome, count in Counter([row[2] for row in rows]).items():
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + count
+        for row in rows:
+            if (value := row[3]) is not None:
+                self.count += 1
+                self.total += value
 
     def merge(self, other: EvaluatorTally) -> None:
         self.count += other.count
@@ -161,9 +191,9 @@ class KnownSum:
     records: int = 0
     total: float = 0.0
 
-    def add(self, value: float | None) -> None:
-        if value is not None:
-            self.records += 1
+    def add_all(self, values: Sequence[float]) -> None:
+        self.records += len(values)
+        for value in values:
             self.total += value
 
     def merge(self, other: KnownSum) -> None:
@@ -213,35 +243,31 @@ class DatasetSummary:
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result, as it stands in the results file."""
-        rows = result["evaluatorResults"]
-        self.count(result, [(row["name"], row["kind"], row["outcome"], row["value"]) for row in rows])
+        self.count_all((_counted(result),))
         for item in result["results"]:
             if "error" in item:
                 _count(self.criterion_errors, item["criterionName"])
                 _count(self.errors, item["error"][:200])
 
-    def count(self, result: Mapping[str, Any], rows: Iterable[EvaluatorRow]) -> None:
-        """Count one result without errors, and the rows of its evaluators."""
-        self.records += 1
-        self.outcomes[result["outcome"]] += 1
-        overall = result.get("overallScore")
-        if overall is not None:
-            self.overall.add(overall)
-        if "group" in result:
-            group = self._group(result["group"])
-            group.outcomes[result["outcome"]] += 1
-            if overall is not None:
-                group.overall.add(overall)
-        for name, value in result["criterionScores"].items():
-            (self.criteria.get(name) or _spread(self.criteria, name)).add(value)
-        for name, value in result["metrics"].items():
-            _spread(self.metrics, name).add(value)
-        for name, kind, outcome, value in rows:
-            (self.evaluators.get(name) or _tally(self.evaluators, name, kind)).add(outcome, value)
-        usage: Mapping[str, Any] = result.get("usage") or {}
-        for name, value in usage.items():
-            if value is not None and name in self.used:
-                self.used[name].add(value)
+    def count_all(self, results: Sequence[RecordCount]) -> None:
+        """Count results without their errors, in their order."""
+        self.records += len(results)
+        rows: defaultdict[str, list[EvaluatorRow]] = defaultdict(list)
+        for outcome, overall, _, _, evaluators, group, _ in results:
+            self.outcomes[outcome] += 1
+            for row in evaluators:
+                rows[row[0]].append(row)
+            if group is not None:
+                self._group(group).add(outcome, overall)
+        for name, its_rows in rows.items():
+            _tally(self.evaluators, name, its_rows[0][1]).add_all(its_rows)
+        self.overall.add_all([result[1] for result in results if result[1] is not None])
+        for name, values in _by_name([scores for result in results if (scores := result[2])]):
+            _spread(self.criteria, name).add_all(values)
+        for name, values in _by_name([metrics for result in results if (metrics := result[3])]):
+            _spread(self.metrics, name).add_all(values)
+        for name, known in self.used.items():
+            known.add_all([value for result in results if (value := result[6].get(name)) is not None])
 
     def forget_results(self) -> None:
         """Count results from the start again; what the results file does not hold is kept."""
@@ -324,6 +350,29 @@ class DatasetSummary:
             "duplicateIds": self.duplicates.count,
             "retries": self.retries,
         }
+
+
+def _counted(result: Mapping[str, Any]) -> RecordCount:
+    """What is counted of a result as it stands in the results file."""
+    rows = result["evaluatorResults"]
+    return (
+        result["outcome"],
+        result.get("overallScore"),
+        result["criterionScores"],
+        result["metrics"],
+        [(row["name"], row["kind"], row["outcome"], row["value"]) for row in rows],
+        result.get("group"),
+        result.get("usage") or {},
+    )
+
+
+def _by_name(numbers: Iterable[Mapping[str, float]]) -> Iterable[tuple[str, list[float]]]:
+    """The numbers of each name."""
+    columns: defaultdict[str, list[float]] = defaultdict(list)
+    for one in numbers:
+        for name, value in one.items():
+            columns[name].append(value)
+    return columns.items()
 
 
 def _rounded(value: float | None) -> float | None:

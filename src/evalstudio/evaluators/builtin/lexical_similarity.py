@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from ..contract import EvaluatorContext, NotAvailable, TurnFacts
 from ..definition import define_evaluator
 from ..limits import limit_exceeded
-from .text import Graded, TextConfig, characters_at, check_apart, comparable, graded
+from .text import Answers, Graded, TextConfig, characters_at, check_apart, comparing, graded
 
 # Up to here the longest common subsequence is faster than counting.
 _SHORT = 1_000
@@ -47,8 +47,12 @@ class LexicalSimilarityConfig(TextConfig):
                 return dice
 
     @cached_property
-    def threshold_text(self) -> str:
-        return f"{self.threshold:g}"
+    def form(self) -> Callable[[str], str]:
+        return comparing(case_sensitive=self.case_sensitive, collapsed=self.normalize_whitespace)
+
+    @cached_property
+    def answers(self) -> Answers:
+        return Answers()
 
     @model_validator(mode="after")
     def _two_texts(self) -> LexicalSimilarityConfig:
@@ -70,26 +74,38 @@ def _work(config: LexicalSimilarityConfig, facts: TurnFacts) -> float:
 @define_evaluator(type="lexical-similarity", gate="finally", inline=True, work=_work)
 def lexical_similarity(ctx: EvaluatorContext[LexicalSimilarityConfig]) -> Graded:
     """The response is spelled much like a reference text."""
-    config, algorithm = ctx.config, ctx.config.algorithm
-    text, reference = _read(ctx, config.source_field), _read(ctx, config.reference_field)
+    config, most = ctx.config, ctx.facts.limits.similarity_characters
+    text = ctx.need_text(config.source_field)
+    if len(text) > most:
+        _check_length(config, config.source_field, text, most)
+    reference = ctx.need_text(config.reference_field)
+    if len(reference) > most:
+        _check_length(config, config.reference_field, reference, most)
+    text, reference = config.form(text), config.form(reference)
     if not text and not reference:
         raise NotAvailable(
             f'the texts at "{config.source_field}" and "{config.reference_field}" are both empty'
         )
     similarity = config.similarity(text, reference)
-    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold_text}"
+    made = config.answers.made(ctx)
+    return made.get(similarity) or Answers.keep(made, similarity, _answer(ctx, similarity))
+
+
+def _answer(ctx: EvaluatorContext[LexicalSimilarityConfig], similarity: float) -> Graded:
+    config = ctx.config
+    algorithm = config.algorithm
+    reason = f"{algorithm} similarity {similarity:.3f}, threshold {config.threshold:g}"
     return graded(ctx, similarity, reason, algorithm=algorithm, similarity=similarity)
 
 
-def _read(ctx: EvaluatorContext[LexicalSimilarityConfig], path: str) -> str:
-    config, text, most = ctx.config, ctx.need_text(path), ctx.facts.limits.similarity_characters
-    if len(text) > most and config.algorithm != "sorensen-dice":
+def _check_length(config: LexicalSimilarityConfig, path: str, text: str, most: int) -> None:
+    """Refuse a text that is longer than the algorithm takes."""
+    if config.algorithm != "sorensen-dice":
         message = (
             f"the text at {path or 'response'!r} has {len(text):,} characters and {config.algorithm} takes "
             f"{most:,} at most; use sorensen-dice for texts of this size"
         )
         raise limit_exceeded(message, "similarityCharacters")
-    return comparable(text, case_sensitive=config.case_sensitive, collapsed=config.normalize_whitespace)
 
 
 def dice(first: str, second: str) -> float:

@@ -12,11 +12,9 @@ from pydantic import Field
 from ...base.text import cut
 from ..contract import EvaluatorContext, Gate, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
-from ..patterns import SECONDS, Pattern, compile_pattern, matches_any_text
+from ..patterns import LONGEST_QUOTE, SECONDS, Pattern, compile_pattern, matches_any_text
 from .look_alikes import has_look_alikes, skeleton
-from .text import CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
-
-_LONGEST_QUOTE = 200
+from .text import Answers, CriterionName, Graded, Scope, ruled, scoped_texts, undisguised
 
 
 class RegexConfig(EvaluatorConfig):
@@ -35,6 +33,10 @@ class RegexConfig(EvaluatorConfig):
     @cached_property
     def compiled(self) -> Pattern:
         return checked_pattern(self.pattern, self.flags, must_match=self.must_match)
+
+    @cached_property
+    def answers(self) -> Answers:
+        return Answers()
 
     def model_post_init(self, context: Any, /) -> None:
         _ = self.compiled
@@ -74,10 +76,17 @@ def regex(ctx: EvaluatorContext[RegexConfig]) -> Graded:
     seconds, forbids = ctx.facts.limits.pattern_seconds, not config.must_match
     texts = scoped_texts(ctx, config.scope, forbids=forbids)
     match = first_match(config.compiled, texts, seconds, hidden=forbids)
-    reason = match_reason(config.compiled, match)
-    if match is None:
-        return ruled(ctx, forbids, reason)
-    return ruled(ctx, config.must_match, reason, match=cut(match, _LONGEST_QUOTE))
+    quote = None if match is None else cut(match, LONGEST_QUOTE)
+    made = config.answers.made(ctx)
+    return made.get(quote) or Answers.keep(made, quote, _answer(ctx, quote))
+
+
+def _answer(ctx: EvaluatorContext[RegexConfig], quote: str | None) -> Graded:
+    config = ctx.config
+    reason = match_reason(config.compiled, quote)
+    if quote is None:
+        return ruled(ctx, not config.must_match, reason)
+    return ruled(ctx, config.must_match, reason, match=quote)
 
 
 def first_match(
@@ -100,7 +109,6 @@ def first_match(
     return None
 
 
-def match_reason(pattern: Pattern, match: str | None) -> str:
+def match_reason(pattern: Pattern, quote: str | None) -> str:
     """What was found, for a reader."""
-    source = f"/{cut(pattern.source, _LONGEST_QUOTE)}/"
-    return f"no match for {source}" if match is None else f"{source} matches {cut(match, _LONGEST_QUOTE)!r}"
+    return f"no match for {pattern.quoted}" if quote is None else f"{pattern.quoted} matches {quote!r}"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AnySet
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
+from ...base.text import cut
+from ..contract import EvaluatorContext, TurnFacts
 from ..definition import EvaluatorConfig, define_evaluator
 from ..limits import EvaluatorLimits
-from ..patterns import Pattern
+from ..patterns import LONGEST_QUOTE, Pattern
 from .json_schema import NotJson, read_json
 from .look_alikes import has_look_alikes, skeleton
 from .regex import checked_pattern, first_match, match_reason
 from .terms import Terms, check_terms, is_quick
 from .text import (
+    Answers,
+    Graded,
     ScopedTextConfig,
     as_list,
-    comparable,
+    comparing,
     errored,
     joined,
     nfc,
@@ -95,7 +99,8 @@ class RegexRule(_Check):
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         must_match = self.expected_outcome == "match"
         match = first_match(self.compiled, texts, limits.pattern_seconds, hidden=not must_match)
-        return (match is not None) == must_match, match_reason(self.compiled, match)
+        quote = None if match is None else cut(match, LONGEST_QUOTE)
+        return (match is not None) == must_match, match_reason(self.compiled, quote)
 
 
 class _Bounded(_Check):
@@ -167,8 +172,9 @@ class _Words(_Check):
     def compiled_skeletons(self) -> Terms:
         return Terms(self.skeletons, whole_word=False)
 
-    def fold(self, text: str) -> str:
-        return comparable(text, case_sensitive=self.case_sensitive, collapsed=False)
+    @cached_property
+    def fold(self) -> Callable[[str], str]:
+        return comparing(case_sensitive=self.case_sensitive, collapsed=False)
 
 
 class IncludesRule(_Words):
@@ -186,12 +192,27 @@ class IncludesRule(_Words):
 
     def check(self, texts: Sequence[str], limits: EvaluatorLimits) -> Outcome:
         text = joined(texts)
-        found = self.compiled_terms.present(self.fold(text))
+        terms = self.compiled_terms
+        found = terms.present(self.fold(text))
         if self.expected_outcome == "none" and not text.isascii():
-            found |= self.compiled_terms.present(self.fold(undisguised(text)))
+            found |= terms.present(self.fold(undisguised(text)))
             if has_look_alikes(text):
                 alike = self.compiled_skeletons.present(self.fold(skeleton(text)))
                 found |= {self.skeletons[one] for one in alike}
+        if not found:
+            return self._with_none
+        return self._with_all if len(found) == len(terms) else self._with(found)
+
+    @cached_property
+    def _with_none(self) -> Outcome:
+        return self._with(frozenset())
+
+    @cached_property
+    def _with_all(self) -> Outcome:
+        return self._with(frozenset(self.forms.values()))
+
+    def _with(self, found: AnySet[str]) -> Outcome:
+        """What it comes to where the text holds these of the keywords, in the form they are compared in."""
         if self.expected_outcome == "all":
             missing = [word for word in self.keywords if self.forms[word] not in found]
             return not missing, f"missing: {_listed(missing)}" if missing else "all keywords found"
@@ -241,6 +262,10 @@ class Rule(ScopedTextConfig):
 
     config: Check = Field(description="What to check")
 
+    @cached_property
+    def answers(self) -> Answers:
+        return Answers()
+
     @model_validator(mode="before")
     @classmethod
     def _from_flat(cls, value: object) -> object:
@@ -273,22 +298,23 @@ def _work(config: RuleBasedConfig, facts: TurnFacts) -> float:
 
 
 @define_evaluator(type="rule-based", label="Rules", gate="finally", inline=_inline, work=_work)
-def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> list[EvaluationResult]:
+def rule_based(ctx: EvaluatorContext[RuleBasedConfig]) -> Graded:
     """The texts in question keep to plain rules on patterns, lengths, words and JSON."""
-    results: list[EvaluationResult] = []
-    for rule in ctx.config.rules:
-        results += _apply(ctx, rule)
-    return results
+    rules = ctx.config.rules
+    if len(rules) == 1:
+        return _apply(ctx, rules[0])
+    return [result for rule in rules for result in as_list(_apply(ctx, rule))]
 
 
-def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> list[EvaluationResult]:
-    metadata = {"rule": rule.config.type}
+def _apply(ctx: EvaluatorContext[RuleBasedConfig], rule: Rule) -> Graded:
+    check = rule.config
     try:
-        texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=rule.config.forbids)
-        holds, reason = rule.config.check(texts, ctx.facts.limits)
+        texts = scoped_texts(ctx, rule.scope, rule.source_field, forbids=check.forbids)
+        outcome = check.check(texts, ctx.facts.limits)
     except Exception as error:
-        return [errored(error, rule.criterion_name, **metadata)]
-    return as_list(ruled(ctx, holds, reason, rule, **metadata))
+        return errored(error, rule.criterion_name, rule=check.type)
+    made = rule.answers.made(ctx)
+    return made.get(outcome) or Answers.keep(made, outcome, ruled(ctx, *outcome, rule, rule=check.type))
 
 
 def _listed(words: list[str], most: int = 10) -> str:

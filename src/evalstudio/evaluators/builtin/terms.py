@@ -43,6 +43,9 @@ class Terms:
         self._terms = list(dict.fromkeys(terms))
         self._whole_word = whole_word
 
+    def __len__(self) -> int:
+        return len(self._terms)
+
     @cached_property
     def _automaton(self) -> Automaton:
         return Automaton(self._terms)
@@ -50,7 +53,9 @@ class Terms:
     def present(self, text: str) -> set[str]:
         """Those that occur."""
         if len(self._terms) <= FEW:
-            return {term for term in self._terms if contains(text, term, whole_word=self._whole_word)}
+            if not self._whole_word:
+                return {term for term in self._terms if term in text}
+            return {term for term in self._terms if contains(text, term, whole_word=True)}
         return {self._terms[number] for number in self._automaton.present(text, self._whole_word)}
 
     def count(self, text: str) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
 from ...base.json_text import json_bytes
-from ..contract import EvaluationResult, EvaluatorContext, TurnFacts
-from ..criteria import Name, on_scale
+from ..contract import EvaluationResult, EvaluatorContext, RepeatedResult, TurnFacts
+from ..criteria import EvaluationCriteria, Name, on_scale
 from ..definition import EvaluatorConfig
 
 # Patterns of many ranges take a while to compile, and only texts beyond ASCII need them.
@@ -47,6 +47,8 @@ _LOOSE_MARKS = cache(
     )
 )
 
+_MOST_ANSWERS = 1_000
+_LONGEST_ANSWER = 1_000
 # Longer texts are brought into their form by each who compares them, so that none is kept.
 _REMEMBERED = 10_000
 
@@ -86,11 +88,11 @@ def scoped_texts(
 
     What ``forbids`` something looks at the words before the first question too.
     """
-    last = ctx.need_text(path)
-    if scope == "last" or path not in ("", "response"):
-        return [last]
-    said = ctx.facts.reply_texts() or [last]
-    return [*ctx.facts.opening, *said] if forbids else said
+    facts = ctx.facts
+    if scope == "last" or (path and path != "response"):
+        return [ctx.need_text(path)]
+    said = facts.turn_texts()
+    return [*facts.opening, *said] if forbids and facts.opening else said
 
 
 def characters_at(path: str, facts: TurnFacts) -> int:
@@ -148,6 +150,18 @@ def comparable(text: str, *, case_sensitive: bool, collapsed: bool) -> str:
         return nfc(text)
     form = _comparable if len(text) <= _REMEMBERED else _comparable.__wrapped__
     return form(text, case_sensitive, collapsed)
+
+
+def comparing(*, case_sensitive: bool, collapsed: bool) -> Callable[[str], str]:
+    """What brings texts into the form in which they are compared."""
+    if not collapsed:
+        return nfc if case_sensitive else folded
+    return partial(comparable, case_sensitive=case_sensitive, collapsed=True)
+
+
+def folded(text: str) -> str:
+    """The text without a difference between upper and lower case."""
+    return text.casefold() if text.isascii() else comparable(text, case_sensitive=False, collapsed=False)
 
 
 # Several evaluators look at the same text one after the other.
@@ -230,7 +244,10 @@ def _next_word(text: str, at: int) -> int:
 
 def graded(ctx: EvaluatorContext[Any], fraction: float, reason: str, /, **metadata: Any) -> Graded:
     """A fraction that holds from the config's threshold up."""
-    return _scored(ctx, ctx.config.criterion_name, fraction, ctx.config.threshold, reason, metadata)
+    config = ctx.config
+    result = EvaluationResult(fraction >= config.threshold, fraction, reason, metadata)
+    name = config.criterion_name
+    return result if name is None else _on_criterion(ctx, result, name, fraction, config.threshold)
 
 
 def ruled(
@@ -238,27 +255,47 @@ def ruled(
 ) -> Graded:
     """A plain yes or no, for the criterion of the rule, or of the config where there are no rules."""
     name = (ctx.config if rule is None else rule).criterion_name
-    return _scored(ctx, name, 1.0 if holds else 0.0, 0.5, reason, metadata)
+    fraction = 1.0 if holds else 0.0
+    result = EvaluationResult(holds, fraction, reason, metadata)
+    return result if name is None else _on_criterion(ctx, result, name, fraction, 0.5)
 
 
-def _scored(
-    ctx: EvaluatorContext[Any],
-    criterion_name: str | None,
-    fraction: float,
-    threshold: float,
-    reason: str,
-    metadata: dict[str, Any],
+def _on_criterion(
+    ctx: EvaluatorContext[Any], result: EvaluationResult, name: str, fraction: float, threshold: float
 ) -> Graded:
     """The result on its criterion's scale. Nothing at all when its criterion is not declared."""
-    result = EvaluationResult(fraction >= threshold, fraction, reason, metadata)
-    if criterion_name is None:
-        return result
-    criterion = ctx.criterion(criterion_name)
+    criterion = ctx.criterion(name)
     if criterion is None:
         return []
-    result.criterion_name = criterion_name
+    result.criterion_name = name
     result.score = on_scale(fraction, criterion, threshold)
     return result
+
+
+class Answers:
+    """The results of a check by what they depend on, beside the criteria: most records get one of few."""
+
+    def __init__(self) -> None:
+        # In one piece, for threads that read it while another changes it.
+        self._made: tuple[Sequence[EvaluationCriteria], dict[object, Graded]] = ((), {})
+
+    def made(self, ctx: EvaluatorContext[Any]) -> dict[object, Graded]:
+        """Those for the criteria of a turn."""
+        criteria, made = self._made
+        if criteria is not ctx.facts.criteria:
+            made = dict[object, Graded]()
+            self._made = (ctx.facts.criteria, made)
+        return made
+
+    @staticmethod
+    def keep(made: dict[object, Graded], key: object, result: Graded) -> Graded:
+        """A result for this turn, and for those to come where it is short and there are few."""
+        if isinstance(result, list) or len(made) >= _MOST_ANSWERS or len(result.reason) > _LONGEST_ANSWER:
+            return result
+        made[key] = repeated = RepeatedResult(
+            result.success, result.value, result.reason, result.metadata, result.criterion_name, result.score
+        )
+        return repeated
 
 
 def as_list(result: Graded) -> list[EvaluationResult]:
