@@ -6,6 +6,7 @@ Run as a module with the path of a socket; it ends when its stdin does.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -16,10 +17,11 @@ import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NoReturn
 
 MODULES = (
     "evalstudio.cli.app",
@@ -92,8 +94,7 @@ def _attend(connection: socket.socket) -> None:
     if child == 0:
         connection.close()
         _become(json.loads(request), streams)
-        _program(sys.argv[0])()
-        sys.exit(0)
+        _end_with(_program(sys.argv[0]))
     for stream in streams:
         os.close(stream)
     connection.sendall(f"{child}\n".encode())
@@ -110,6 +111,25 @@ def _program(path: str) -> Callable[[], object]:
     from evalstudio.cli import main
 
     return main
+
+
+def _end_with(program: Callable[[], object]) -> NoReturn:
+    """Run it, and end as the interpreter does, but leave to the system what that would take apart piece by
+    piece: all that is imported here, which takes longer than most commands."""
+    try:
+        program()
+        sys.exit(0)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+        atexit._run_exitfuncs()
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(end.code or 0)
+        # What could not be written is told by the interpreter, and in its exit code.
+        raise
 
 
 def _become(request: dict[str, Any], streams: list[int]) -> None:
