@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
@@ -24,6 +24,7 @@ from evalstudio.server.policy import ServerPolicy
 from evalstudio.server.requests import Studio
 from evalstudio.server.serving import ServerOptions, make_server, open_studio
 
+from .command_line import COMMAND, ForkedCommand, may_fork
 from .postgres import free_port
 
 _MAIN = "from evalstudio.cli import main; main()"
@@ -156,6 +157,18 @@ class ServerThread:
         assert self._problem is None, self._problem
 
 
+def _start(
+    arguments: list[str], log: BinaryIO, variables: Mapping[str, str]
+) -> subprocess.Popen[bytes] | ForkedCommand:
+    environment = {**os.environ, **variables}
+    if not may_fork(environment, variables):
+        command = [sys.executable, "-c", _MAIN, *arguments]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment)
+    with open(os.devnull, "r+b") as nothing:
+        streams = [nothing.fileno(), nothing.fileno(), log.fileno()]
+        return ForkedCommand([COMMAND, *arguments], Path.cwd(), environment, streams)
+
+
 class ServerProcess:
     """``evalstudio serve`` as a process that can be killed."""
 
@@ -166,20 +179,9 @@ class ServerProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = config.parent
         self._log = config.parent / "server.log"
-        command = [
-            sys.executable,
-            "-c",
-            _MAIN,
-            "serve",
-            "--port",
-            str(self.port),
-            "-c",
-            str(config),
-        ]
+        arguments = ["serve", "--port", str(self.port), "-c", str(config), *options]
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, *options], stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **(env or {})}
-            )
+            self.process = _start(arguments, log, env or {})
 
     def wait_ready(self, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
