@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -16,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
@@ -24,10 +21,8 @@ from evalstudio.server.policy import ServerPolicy
 from evalstudio.server.requests import Studio
 from evalstudio.server.serving import ServerOptions, make_server, open_studio
 
-from .command_line import COMMAND, ForkedCommand, may_fork
+from .command_line import start_command
 from .postgres import free_port
-
-_MAIN = "from evalstudio.cli import main; main()"
 
 
 @dataclass(slots=True)
@@ -157,18 +152,6 @@ class ServerThread:
         assert self._problem is None, self._problem
 
 
-def _start(
-    arguments: list[str], log: BinaryIO, variables: Mapping[str, str]
-) -> subprocess.Popen[bytes] | ForkedCommand:
-    environment = {**os.environ, **variables}
-    if not may_fork(environment, variables):
-        command = [sys.executable, "-c", _MAIN, *arguments]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment)
-    with open(os.devnull, "r+b") as nothing:
-        streams = [nothing.fileno(), nothing.fileno(), log.fileno()]
-        return ForkedCommand([COMMAND, *arguments], Path.cwd(), environment, streams)
-
-
 class ServerProcess:
     """``evalstudio serve`` as a process that can be killed."""
 
@@ -181,7 +164,7 @@ class ServerProcess:
         self._log = config.parent / "server.log"
         arguments = ["serve", "--port", str(self.port), "-c", str(config), *options]
         with self._log.open("ab") as log:
-            self.process = _start(arguments, log, env or {})
+            self.process = start_command(arguments, Path.cwd(), env or {}, err=log)
 
     def wait_ready(self, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 COMMAND = str(Path(sys.executable).with_name("evalstudio"))
 _SECONDS = 60.0
 # The interpreter reads these when it starts, which a forked command does not do again.
-_READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ")
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ", "LD_")
 
 
 def heed_ctrl_c() -> None:
@@ -36,12 +37,12 @@ def ignore_ctrl_c() -> None:
 def evalstudio(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
     environment |= variables
-    if not may_fork(environment, variables):
+    if not _may_fork(environment, variables):
         return _cold([COMMAND, *arguments], cwd, environment)
     return _forked([COMMAND, *arguments], cwd, environment)
 
 
-def may_fork(environment: Mapping[str, str], variables: Mapping[str, str]) -> bool:
+def _may_fork(environment: Mapping[str, str], variables: Mapping[str, str]) -> bool:
     """Whether a command with these variables, on top of those of the tests, is the same when it is forked."""
     measured = any(key.startswith("COV") for key in environment)
     return not (measured or any(key.startswith(_READ_AT_START) for key in variables))
@@ -85,6 +86,25 @@ def _forked(arguments: list[str], cwd: Path, environment: dict[str, str]) -> sub
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+
+def start_command(
+    arguments: list[str],
+    cwd: Path,
+    variables: Mapping[str, str],
+    *,
+    out: BinaryIO | None = None,
+    err: BinaryIO | None = None,
+) -> subprocess.Popen[bytes] | ForkedCommand:
+    """``evalstudio`` with these arguments, under way; what it says goes into files, or nowhere."""
+    environment = {**os.environ, **variables}
+    with open(os.devnull, "r+b") as nothing:
+        if not _may_fork(environment, variables):
+            return subprocess.Popen(
+                [COMMAND, *arguments], cwd=cwd, env=environment, stdout=out or nothing, stderr=err or nothing
+            )
+        streams = [stream.fileno() for stream in (nothing, out or nothing, err or nothing)]
+        return ForkedCommand([COMMAND, *arguments], cwd, environment, streams)
 
 
 class ForkedCommand:
