@@ -248,13 +248,11 @@ async def test_an_answer_of_200_megabytes_is_refused_early_and_costs_little_memo
 ):
     async with AgentServer(replace(HUGE, declared=declared)) as agent:
         before = forget_peak()
-        start = monotonic()
         message = await failure(pool, agent.url)
         grown = peak_memory() - before
         assert agent.streamed < 50_000_000
     assert "sent more than 10,000,000 bytes (maxResponseBytes)" in message
     assert grown < MOST_GROWTH
-    assert monotonic() - start < 10
 
 
 async def test_a_huge_error_page_is_read_only_as_far_as_it_is_shown(pool: HttpPool):
@@ -296,10 +294,12 @@ async def test_a_retry_that_succeeds_is_an_answer_with_the_latency_of_that_attem
     slow_refusal = Answer(status=503, delay=1.2)
     async with AgentServer([slow_refusal, DROP, says("third time lucky")]) as agent:
         config = {"retry": {"on": ["5xx", "closed"]}}
+        start = monotonic()
         reply = await ask(session_of(http_agent, pool, config, url=agent.url))
+        all_attempts_ms = (monotonic() - start) * 1000
         assert len(agent.requests) == 3
     assert reply.messages[0].text == "third time lucky"
-    assert reply.latency_ms < 1150
+    assert reply.latency_ms <= all_attempts_ms - 1200
 
 
 async def test_retry_after_is_honoured(pool: HttpPool):
@@ -327,9 +327,9 @@ async def test_all_attempts_together_stay_within_the_total_time(pool: HttpPool):
     policy = CallPolicy(timeout_seconds=0.5, total_seconds=1.0, attempts=100, backoff_seconds=0.05)
     policy = replace(policy, retry_on=frozenset({"503"}))
     async with AgentServer(Answer(status=503, delay=0.1)) as agent:
-        start = monotonic()
         message = await failure(pool, agent.url, policy=policy)
-    assert monotonic() - start < 8
+        # Each takes a tenth of the total time, and more on a busy machine.
+        assert len(agent.requests) <= 11
     assert "failed (503)" in message
 
 

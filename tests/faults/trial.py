@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.command_line import ForkedCommand, start_command
 from tests.support.projects import make_project, scripted
 
 from evalstudio.execution.definitions import apply_files
@@ -25,6 +26,7 @@ from evalstudio.storage.contract import Filters, all_runs
 COMMAND = [sys.executable, "-m", "evalstudio"]
 WORKER = [*COMMAND, "worker", "--until-done", "--concurrency"]
 _LONGEST_SECONDS = 240
+Process = subprocess.Popen[bytes] | ForkedCommand
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Trial:
     folder: Path
     config: Path
     runs: int
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list[Any])
+    workers: list[Process] = field(default_factory=list[Any])
 
     @property
     def log(self) -> str:
@@ -43,18 +45,22 @@ class Trial:
 
     def worker(
         self, prefix: Sequence[str] = (), env: Mapping[str, str] | None = None, concurrency: int = 4
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         return self.start([*prefix, *WORKER, str(concurrency), "--config", str(self.config)], env)
 
-    def start(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> Process:
         with open(self.folder / "worker.log", "ab") as log:
-            process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **(env or {})}
-            )
+            if list(command[: len(COMMAND)]) == COMMAND:
+                arguments = [*command[len(COMMAND) :]]
+                process = start_command(arguments, self.folder, env or {}, out=log, err=log)
+            else:
+                process = subprocess.Popen(
+                    command, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **(env or {})}
+                )
         self.workers.append(process)
         return process
 
-    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+    def kill(self, worker: Process) -> None:
         worker.send_signal(signal.SIGKILL)
         worker.wait()
         self.workers.remove(worker)

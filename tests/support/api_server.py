@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -24,9 +21,8 @@ from evalstudio.server.policy import ServerPolicy
 from evalstudio.server.requests import Studio
 from evalstudio.server.serving import ServerOptions, make_server, open_studio
 
+from .command_line import start_command
 from .postgres import free_port
-
-_MAIN = "from evalstudio.cli import main; main()"
 
 
 @dataclass(slots=True)
@@ -166,20 +162,9 @@ class ServerProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = config.parent
         self._log = config.parent / "server.log"
-        command = [
-            sys.executable,
-            "-c",
-            _MAIN,
-            "serve",
-            "--port",
-            str(self.port),
-            "-c",
-            str(config),
-        ]
+        arguments = ["serve", "--port", str(self.port), "-c", str(config), *options]
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, *options], stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **(env or {})}
-            )
+            self.process = start_command(arguments, Path.cwd(), env or {}, err=log)
 
     def wait_ready(self, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds

@@ -5,19 +5,23 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 COMMAND = str(Path(sys.executable).with_name("evalstudio"))
 _SECONDS = 60.0
 # The interpreter reads these when it starts, which a forked command does not do again.
-_READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ")
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "TZ", "LD_")
 
 
 def heed_ctrl_c() -> None:
@@ -33,10 +37,15 @@ def ignore_ctrl_c() -> None:
 def evalstudio(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
     environment |= variables
-    measured = any(key.startswith("COV") for key in environment)
-    if measured or any(key.startswith(_READ_AT_START) for key in variables):
+    if not _may_fork(environment, variables):
         return _cold([COMMAND, *arguments], cwd, environment)
     return _forked([COMMAND, *arguments], cwd, environment)
+
+
+def _may_fork(environment: Mapping[str, str], variables: Mapping[str, str]) -> bool:
+    """Whether a command with these variables, on top of those of the tests, is the same when it is forked."""
+    measured = any(key.startswith("COV") for key in environment)
+    return not (measured or any(key.startswith(_READ_AT_START) for key in variables))
 
 
 def _cold(arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -63,31 +72,83 @@ def run_pytest(
 
 def _forked(arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     with (
-        socket.socket(socket.AF_UNIX) as connection,
         open(os.devnull) as nothing,
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
         tempfile.TemporaryFile("w+", encoding="utf-8") as err,
     ):
-        connection.connect(warm_socket())
-        request = {"arguments": arguments, "folder": str(cwd), "environment": environment}
-        body = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(connection, [body], [nothing.fileno(), out.fileno(), err.fileno()])
-        connection.sendall(body[sent:])
-        code = _status(connection, arguments)
+        streams = [nothing.fileno(), out.fileno(), err.fileno()]
+        command = ForkedCommand(arguments, cwd, environment, streams)
+        try:
+            code = command.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            command.kill()
+            raise
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
-def _status(connection: socket.socket, arguments: list[str]) -> int:
-    answer = connection.makefile("r")
-    process = int(answer.readline())
-    connection.settimeout(_SECONDS)
-    try:
-        return int(answer.readline())
-    except TimeoutError:
-        os.kill(process, signal.SIGKILL)
-        raise subprocess.TimeoutExpired(arguments, _SECONDS) from None
+def start_command(
+    arguments: list[str],
+    cwd: Path,
+    variables: Mapping[str, str],
+    *,
+    out: BinaryIO | None = None,
+    err: BinaryIO | None = None,
+) -> subprocess.Popen[bytes] | ForkedCommand:
+    """``evalstudio`` with these arguments, under way; what it says goes into files, or nowhere."""
+    environment = {**os.environ, **variables}
+    with open(os.devnull, "r+b") as nothing:
+        if not _may_fork(environment, variables):
+            return subprocess.Popen(
+                [COMMAND, *arguments], cwd=cwd, env=environment, stdout=out or nothing, stderr=err or nothing
+            )
+        streams = [stream.fileno() for stream in (nothing, out or nothing, err or nothing)]
+        return ForkedCommand([COMMAND, *arguments], cwd, environment, streams)
+
+
+class ForkedCommand:
+    """A command under way in a process of its own, with what is used of ``subprocess.Popen``."""
+
+    def __init__(
+        self, arguments: list[str], cwd: Path, environment: dict[str, str], streams: list[int]
+    ) -> None:
+        self._arguments = arguments
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(warm_socket())
+        request = {"arguments": arguments, "folder": str(cwd), "environment": environment}
+        body = json.dumps(request).encode() + b"\n"
+        self._connection.sendall(body[socket.send_fds(self._connection, [body], streams) :])
+        self.pid = self._number()
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self._arguments, timeout or 0)
+            self.returncode = self._number()
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _number(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            read = self._connection.recv(1)
+            assert read, "the process that starts commands has ended"
+            line += read
+        return int(line)
 
 
 @cache

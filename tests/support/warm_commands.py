@@ -6,6 +6,7 @@ Run as a module with the path of a socket; it ends when its stdin does.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -13,13 +14,13 @@ import os
 import pkgutil
 import random
 import select
-import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NoReturn
 
 MODULES = (
     "evalstudio.cli.app",
@@ -31,6 +32,7 @@ MODULES = (
     "evalstudio.execution.workspace",
     "evalstudio.reporting.statistics",
     "evalstudio.scoring.runner",
+    "evalstudio.server.serving",
     "evalstudio.storage.sqlite",
     "evalstudio.storage.store",
     "evalstudio.pytest_plugin",
@@ -49,8 +51,11 @@ MODULES = (
 )
 PACKAGES = (
     *("cli", "connectors", "conversation", "evaluators.builtin", "execution", "llm", "project", "reporting"),
-    *("reporting.reports", "scoring", "storage", "storage.migrations"),
+    *("reporting.reports", "scoring", "server", "server.routes", "storage", "storage.migrations"),
 )
+
+# By a file that can be read once the command has ended: its process, and who asked for it.
+Commands = dict[int, tuple[int, socket.socket]]
 
 
 def main(path: str) -> None:
@@ -62,18 +67,17 @@ def main(path: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)
-    # Nobody waits for the processes that wait for the commands.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    under_way: Commands = {}
     while True:
-        readable, _, _ = select.select([listener, sys.stdin], [], [])
+        readable, _, _ = select.select([listener, sys.stdin, *under_way], [], [])
         if sys.stdin in readable:
             return
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            _attend(connection)
-            return
-        connection.close()
+        for ended in under_way.keys() & set(readable):
+            _tell_status(ended, *under_way.pop(ended))
+        if listener in readable:
+            connection, _ = listener.accept()
+            child = _start(connection, listener, under_way)
+            under_way[os.pidfd_open(child)] = child, connection
 
 
 def _ours() -> Iterator[str]:
@@ -82,24 +86,32 @@ def _ours() -> Iterator[str]:
         yield from (module.name for module in pkgutil.iter_modules(parent.__path__, f"{parent.__name__}."))
 
 
-def _attend(connection: socket.socket) -> None:
-    """Fork the command, and tell its process id and, at the end, its status."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def _start(connection: socket.socket, listener: socket.socket, under_way: Commands) -> int:
+    """Fork the command that is asked for, and tell its process id."""
     request, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     while not request.endswith(b"\n"):
         request += connection.recv(1 << 20)
     child = os.fork()
     if child == 0:
-        connection.close()
+        for ended in under_way:
+            os.close(ended)
+        for other in [connection, listener, *(asking for _, asking in under_way.values())]:
+            other.close()
         _become(json.loads(request), streams)
-        _program(sys.argv[0])()
-        sys.exit(0)
+        _end_with(_program(sys.argv[0]))
     for stream in streams:
         os.close(stream)
     connection.sendall(f"{child}\n".encode())
+    return child
+
+
+def _tell_status(ended: int, child: int, connection: socket.socket) -> None:
+    os.close(ended)
     _, status = os.waitpid(child, 0)
-    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-    os._exit(0)
+    # Who asked may have given up, and be gone.
+    with suppress(OSError):
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    connection.close()
 
 
 def _program(path: str) -> Callable[[], object]:
@@ -110,6 +122,25 @@ def _program(path: str) -> Callable[[], object]:
     from evalstudio.cli import main
 
     return main
+
+
+def _end_with(program: Callable[[], object]) -> NoReturn:
+    """Run it, and end as the interpreter does, but leave to the system what that would take apart piece by
+    piece: all that is imported here, which takes longer than most commands."""
+    try:
+        program()
+        sys.exit(0)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+        atexit._run_exitfuncs()
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(end.code or 0)
+        # What could not be written is told by the interpreter, and in its exit code.
+        raise
 
 
 def _become(request: dict[str, Any], streams: list[int]) -> None:
