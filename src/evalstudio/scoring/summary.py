@@ -18,9 +18,8 @@ BINS = 10
 EvaluatorRow = tuple[str, str, str, float | None]
 """What one evaluator came to on a record: its name, its kind, the outcome in a word, and the value."""
 Numbers = Mapping[str, float]
-RecordCount = tuple[
-    str, float | None, Numbers, Numbers, Sequence[EvaluatorRow], str | None, Mapping[str, float | None]
-]
+Usage = Mapping[str, float | None]
+RecordCount = tuple[str, float | None, Numbers, Numbers, Sequence[EvaluatorRow], str | None, Usage]
 """What is counted of a result: its outcome, the overall score, those of the criteria, the metrics, what its
 evaluators came to, its group, and the tokens and costs, some of which may not be known."""
 ASSERTION_OUTCOMES = ("pass", "fail", "error", "skipped")
