@@ -6,10 +6,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster import connection
 from evalstudio.cluster.connection import ClusterUnavailable
 from evalstudio.project.config import ExecutionSettings
@@ -113,3 +114,13 @@ def test_why_a_cluster_cannot_be_used_is_told(
     with pytest.raises(ClusterUnavailable) as told, connection.open_cluster(settings):
         pass
     assert str(told.value).endswith(words)
+
+
+def test_a_plugin_that_imported_ray_before_its_token_was_set_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", cast(Any, Ray()))
+    settings = ExecutionSettings(type="ray")
+    with pytest.raises(InvalidInput, match="import ray inside"), connection.open_cluster(settings):
+        pass

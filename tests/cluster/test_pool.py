@@ -6,11 +6,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-import ray.exceptions
-from ray.exceptions import NodeDiedError, OutOfMemoryError, RayError, RayTaskError, WorkerCrashedError
 
 from evalstudio.base.problems import InvalidInput
+from evalstudio.cluster import connection
 from evalstudio.cluster.pool import MOST_DEATHS, ActorPool, WorkersLost
+
+
+def ray() -> Any:
+    """The library as commands import it: what it reads then is of this process for good."""
+    return connection._import_ray(None)  # pyright: ignore[reportPrivateUsage]
 
 
 class Method:
@@ -34,39 +38,45 @@ def pool_of(*workers: Worker) -> ActorPool:
     """A pool of one worker, in whose place the next one comes when it dies."""
     waiting: Iterator[Worker] = iter(workers)
     make: Callable[[], Any] = lambda: next(waiting)  # noqa: E731
-    return ActorPool(ray, make, 1)
+    return ActorPool(ray(), make, 1)
 
 
-DEATHS = [
-    OutOfMemoryError("Task was killed due to the node running low on memory.\nMemory on the node: …"),
-    NodeDiedError("the node is gone"),
-    WorkerCrashedError(),
-]
+def out_of_memory() -> Exception:
+    reason = "Task was killed due to the node running low on memory.\nMemory on the node: …"
+    return ray().exceptions.OutOfMemoryError(reason)
 
 
-@pytest.mark.parametrize("death", DEATHS, ids=lambda death: type(death).__name__)
-async def test_whatever_ends_a_worker_another_one_takes_over(death: RayError) -> None:
-    pool = pool_of(Worker(death), Worker("done"))
+def node_died() -> Exception:
+    return ray().exceptions.NodeDiedError("the node is gone")
+
+
+def crashed() -> Exception:
+    return ray().exceptions.WorkerCrashedError()
+
+
+@pytest.mark.parametrize("death", [out_of_memory, node_died, crashed])
+async def test_whatever_ends_a_worker_another_one_takes_over(death: Callable[[], Exception]) -> None:
+    pool = pool_of(Worker(death()), Worker("done"))
     assert await pool.call("work", 1) == "done"
 
 
 async def test_what_workers_die_of_again_and_again_is_told() -> None:
-    pool = pool_of(*(Worker(DEATHS[0]) for _ in range(MOST_DEATHS)))
+    pool = pool_of(*(Worker(out_of_memory()) for _ in range(MOST_DEATHS)))
     with pytest.raises(WorkersLost, match=r"again and again: Task was killed .* low on memory$"):
         await pool.call("work", 1)
 
 
 async def test_workers_that_die_before_they_are_ready_are_replaced_and_given_up() -> None:
-    pool = pool_of(Worker("", DEATHS[0]), Worker("done"))
+    pool = pool_of(Worker("", out_of_memory()), Worker("done"))
     assert await pool.call("work", 1) == "done"
-    pool = pool_of(*(Worker("", DEATHS[0]) for _ in range(MOST_DEATHS + 1)))
+    pool = pool_of(*(Worker("", out_of_memory()) for _ in range(MOST_DEATHS + 1)))
     with pytest.raises(WorkersLost, match="workers do not start on the cluster: Task was killed"):
         await pool.call("work", 1)
 
 
 @pytest.mark.parametrize("at_start", [True, False])
 async def test_what_a_worker_raises_is_raised_here(at_start: bool) -> None:
-    raised = RayTaskError("work", "a traceback", InvalidInput("the plan is wrong"))
+    raised = ray().exceptions.RayTaskError("work", "a traceback", InvalidInput("the plan is wrong"))
     pool = pool_of(Worker("done", raised) if at_start else Worker(raised))
     answer: Awaitable[object] = pool.call("work", 1)
     with pytest.raises(InvalidInput, match="the plan is wrong"):

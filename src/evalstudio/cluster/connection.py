@@ -11,6 +11,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
@@ -35,6 +36,10 @@ _STARTS = 3
 _LONGEST_FOLDER = 34
 _LONGEST_REASON = 400
 _PREFIX, _OWNER = "evalstudio-", "owner"
+_IMPORTED_BEFORE = (
+    "a cluster of this machine needs a token, which Ray reads when it is imported, and a plugin or a program "
+    "has imported it before: have it import ray inside of the functions that use it"
+)
 _NOT_SENT = (".git", ".venv", "node_modules", "__pycache__", "data")
 
 
@@ -90,6 +95,12 @@ def _import_ray(address: str | None) -> Any:
     """The library; it reads these variables when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is None:
+        if (
+            "ray" in sys.modules
+            and "RAY_AUTH_TOKEN" not in os.environ
+            and not sys.modules["ray"].is_initialized()
+        ):
+            raise InvalidInput(_IMPORTED_BEFORE)
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         # Without it nodes listen on the machine's own address; the name is that of a side effect.
