@@ -27,9 +27,7 @@ def browser() -> Iterator[Browser]:
     """One per module: while it is open its event loop runs in this thread, in the way of async tests."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=chromium_path(),
-            # The windows share a process: one for each starts and compiles the same anew.
-            args=["--no-sandbox", "--disable-gpu", "--renderer-process-limit=1"],
+            executable_path=chromium_path(), args=["--no-sandbox", "--disable-gpu"]
         )
         yield chromium
         chromium.close()
