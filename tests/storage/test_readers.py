@@ -68,3 +68,13 @@ async def test_closing_waits_for_what_was_asked(readers: ReaderThreads) -> None:
     calls = [own.run(abs, -number) for number in range(50)]
     await own.close()
     assert await asyncio.gather(*calls) == list(range(50))
+
+
+async def test_an_end_of_iteration_is_an_error_and_holds_nobody_back() -> None:
+    """A future takes none, and what was read beside it would have waited for ever."""
+    threads = ReaderThreads(1)
+    broken, whole = threads.run(next, iter(())), threads.run(int, "7")
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await broken
+    assert await whole == 7
+    await threads.close()

@@ -340,16 +340,24 @@ async def _settle(work: Coroutine[Any, Any, T], outcome: asyncio.Future[T], cloc
         # Let through, it would end the event loop and with it all other work.
         _fail(outcome, WorkAborted(f"tried to exit the program ({error})"))
     except Exception as error:
-        # A future takes no StopIteration: it would end the coroutine that awaits it.
-        _fail(outcome, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)
+        _fail(outcome, error)
     else:
         if clock is not None:
             # What the loop does before it hands on the result is not the work's time.
             clock.pause()
-        if not outcome.done():
-            outcome.set_result(value)
+        settle(outcome, value)
 
 
 def _fail(outcome: asyncio.Future[Any], error: Exception) -> None:
-    if not outcome.done():
-        outcome.set_exception(error)
+    settle(outcome, None, error)
+
+
+def settle(future: asyncio.Future[Any], value: object, error: BaseException | None = None) -> None:
+    """Give a future its value or its error, unless it has one or nobody waits for it any more."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        # A future takes no StopIteration: it would end the coroutine that awaits it.
+        future.set_exception(RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from ..base.concurrency import settle
 from ..base.lazy_dataclass import dataclass
 
 T = TypeVar("T")
@@ -32,14 +33,6 @@ class _Call:
             self.result = self.function(*self.arguments)
         except BaseException as error:
             self.error = error
-
-    def settle(self) -> None:
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class ReaderThreads:
@@ -90,4 +83,5 @@ class ReaderThreads:
         self._is_waking = False
         while self._over:
             self._unsettled -= 1
-            self._over.popleft().settle()
+            call = self._over.popleft()
+            settle(call.future, call.result, call.error)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from ..base.concurrency import settle
 from ..base.lazy_dataclass import dataclass
 from ..base.outages import OutagePolicy
 from .errors import DatabaseReplaced, StorageError
@@ -308,10 +309,5 @@ class SqliteDatabase:
 
     def _resolve(self, jobs: list[_Job], work: bool, events: bool) -> None:
         for job in jobs:
-            if job.future.done():
-                continue
-            if job.error is not None:
-                job.future.set_exception(job.error)
-            else:
-                job.future.set_result(job.result)
+            settle(job.future, job.result, job.error)
         self.signals.notify(work=work, events=events)
