@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,9 +37,7 @@ class Worker:
 
 def pool_of(*workers: Worker) -> ActorPool:
     """A pool of one worker, in whose place the next one comes when it dies."""
-    waiting: Iterator[Worker] = iter(workers)
-    make: Callable[[], Any] = lambda: next(waiting)  # noqa: E731
-    return ActorPool(ray(), make, 1)
+    return ActorPool(ray(), partial(next, iter(workers)), 1)
 
 
 def out_of_memory() -> Exception:

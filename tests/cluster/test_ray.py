@@ -23,7 +23,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.processes import descendants
 from tests.support.projects import AGENT, apply_project, make_project, scripted
 from tests.support.s3_server import running_s3
-from tests.support.scoring_files import CommandResult, Folder, command, judged_plan, rows
+from tests.support.scoring_files import MOODY, CommandResult, Folder, command, judged_plan, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.cluster.connection import Cluster, open_cluster
@@ -196,18 +196,6 @@ def test_calls_per_minute_are_kept_over_all_workers(
     moments = sorted(moment for moment, _ in calls)
     # Two workers that each kept the limit for themselves would take half of it.
     assert moments[-1] - moments[0] > 39 * 0.06 * 0.8
-
-
-MOODY = """
-from pathlib import Path
-from evalstudio import define_evaluator
-
-@define_evaluator("moody", kind="assertion")
-def moody(ctx):
-    if Path(__file__).with_name("broken").exists() and "7" in ctx.response:
-        raise RuntimeError("not now")
-    return {"success": "3" not in ctx.response}
-"""
 
 
 @pytest.mark.parametrize("place", ["a path", "a bucket"])

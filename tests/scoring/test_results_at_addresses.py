@@ -13,28 +13,13 @@ from typing import Any
 import pytest
 from tests.support.model_server import ModelServer, threaded_server
 from tests.support.s3_server import S3Server, running_s3
-from tests.support.scoring_files import CommandResult, Folder, command, rows
+from tests.support.scoring_files import MOODY, CommandResult, Folder, command, rows
 
 from evalstudio.scoring import kept_shards, shard_results
 from evalstudio.scoring.datasets import DatasetError
 from evalstudio.scoring.shards_here import score_shards_here
 
 SCORE = {"reasoning": "fine", "score": 5}
-MOODY = """
-from pathlib import Path
-from evalstudio import define_evaluator
-
-@define_evaluator("moody", kind="assertion")
-def moody(ctx):
-    if Path(__file__).with_name("broken").exists() and "7" in ctx.response:
-        raise RuntimeError("not now")
-    return {"success": "3" not in ctx.response}
-
-
-@define_evaluator("words", kind="metric")
-def words(ctx):
-    return float(ctx.response.split()[-1])
-"""
 
 
 @pytest.fixture(scope="module")

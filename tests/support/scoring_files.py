@@ -17,6 +17,22 @@ from evalstudio.scoring.job import ScoringJob, score_dataset
 from evalstudio.scoring.plan import ScoringPlan
 from evalstudio.scoring.summary import DatasetSummary
 
+# A plugin with an evaluator that fails to answer for some records while a file named broken lies beside it.
+MOODY = """
+from pathlib import Path
+from evalstudio import define_evaluator
+
+@define_evaluator("moody", kind="assertion")
+def moody(ctx):
+    if Path(__file__).with_name("broken").exists() and "7" in ctx.response:
+        raise RuntimeError("not now")
+    return {"success": "3" not in ctx.response}
+
+
+@define_evaluator("words", kind="metric")
+def words(ctx):
+    return float(ctx.response.split()[-1])
+"""
 PLAN: dict[str, Any] = {
     "criteria": [{"name": "ok", "scale": "binary"}, {"name": "close", "scale": "numeric"}],
     "evaluators": [
