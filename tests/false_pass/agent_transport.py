@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.support.agent_server import (
 
 from evalstudio import ConnectorResponse, define_connector
 
+from .agent_shapes import add
 from .table import Came, live, row
 
 # Holds for whatever is not said: the check that an answer cut short satisfies.
@@ -115,6 +116,24 @@ async def event_is_broken_json() -> Came:
 @row("agent", "A line of JSON lines cannot be read", expect="error: agent", says="not JSON (line 2)")
 async def json_line_is_broken() -> Came:
     return await http(json_lines('{"text": "Hello"}', '{"text": "and a ref', '{"text": "und"}'))
+
+
+def sending(answer: Answer) -> Callable[[], Awaitable[Came]]:
+    async def run() -> Came:
+        return await http(answer)
+
+    return run
+
+
+TWO_TEXTS = '{"text": "We give a refund", "text": "Fine.", "done": true}'
+for _where, _answer in {
+    "JSON": Answer(body=TWO_TEXTS.encode()),
+    "JSON that is called text": Answer(body=TWO_TEXTS.encode(), content_type="text/plain"),
+    "An event of a stream": sse(f"data: {TWO_TEXTS}"),
+    "A line of JSON lines": json_lines(TWO_TEXTS),
+}.items():
+    _attempt = f"{_where} holds the answer twice"
+    add(_attempt, sending(_answer), expect="error: agent", says='"text" is there twice')
 
 
 @row("agent", "JSON lines end before the line that says done", expect="error: agent", says='"done": true')

@@ -56,6 +56,11 @@ async def only_bad_lines() -> Came:
     return await scored("{oops\n[]\n", {"evaluators": [LENGTH]}, "--skip-bad")
 
 
+@row("data", "A record of a dataset has two responses", expect="refused", says='"response" is there twice')
+async def two_responses() -> Came:
+    return await scored('{"response": "We give a refund", "response": "Fine."}', {"evaluators": [NO_REFUND]})
+
+
 @row("data", "Not one record is to be scored", expect="refused", says="--limit")
 async def limit_of_nothing() -> Came:
     return await scored(FINE, {"evaluators": [LENGTH]}, "--limit", "0")

@@ -31,6 +31,7 @@ def outcome(path: Path) -> tuple[list[str], list[str]]:
         (b'{"x":' + b"[" * 300 + b"]" * 300 + b"}", "is nested deeper than 200 levels"),
         (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not valid JSON"),
         (b'{"messages":[{"role":"user","content":"a","n":NaN}]}', "messages[0].n is nan"),
+        (b'{"messages":[{"role":"user","content":"a","content":"b"}]}', '"content" is there twice'),
         (b'{"messages":"text"}', "is in no known format"),
         (b'{"messages":[]}', "has no message of the user"),
         (b'{"messages":[7]}', "message 1 is an int"),

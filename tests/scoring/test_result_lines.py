@@ -67,6 +67,13 @@ def test_what_is_no_result_is_refused_by_every_reader(tmp_path: Path, changes: d
         recorded_source(edited)
 
 
+def test_a_result_with_two_outcomes_is_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", line(1, "fail"))
+    path.write_text(path.read_text().replace('"outcome": "fail"', '"outcome": "fail", "outcome": "pass"'))
+    with pytest.raises(InvalidInput, match=r'line 1: is not a result.*"outcome" is there twice'):
+        compare_results(path, path)
+
+
 def test_what_was_scored_before_and_asserts_nothing_now_leaves_it_undecided(tmp_path: Path) -> None:
     base = write(tmp_path / "a.jsonl", line(1), line(2))
     now = write(tmp_path / "b.jsonl", line(1), line(2, "unasserted"))

@@ -168,6 +168,12 @@ class TestValidation:
         empty = await api("POST", "/api/personas", raw=b"", headers={"Content-Type": "application/json"})
         assert empty.status == 422
 
+    async def test_a_body_that_says_something_twice_is_refused(self, api: Api) -> None:
+        raw, kind = b'{"name": "Eve", "name": "Ada"}', {"Content-Type": "application/json"}
+        answer = await api("POST", "/api/personas", raw=raw, headers=kind)
+        assert (answer.status, answer.error["code"]) == (422, "invalid")
+        assert '"name" is there twice' in answer.error["message"]
+
     async def test_what_has_the_wrong_shape_is_invalid(self, api: Api) -> None:
         for body in (
             [],

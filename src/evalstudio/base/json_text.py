@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AnySet
 from datetime import datetime
 from typing import Any, NoReturn, Protocol, cast
@@ -16,7 +15,7 @@ from .times import iso
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 _DEEPEST = 200
-_KEY = re.compile(r'"\s*:')
+_HOLDERS = (dict, list)
 
 
 class HasJson(Protocol):
@@ -132,16 +131,52 @@ def strict_json(text: str) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
 
 
-def json_once(text: str) -> Any:
-    """The value of a JSON text; ``ValueError`` also where an object has a key twice.
+class UnclearJson(ValueError):
+    """An object has a key twice, or is too deep to tell. Readers differ in which of the two counts, so that
+    what is looked at need not be what is acted upon.
+    """
 
-    Readers differ in which of the two counts, so that the one looked at need not be the one acted upon. Only
-    a text with more keys than its value is read slowly; escapes could write either side of a colon.
+
+def json_once(text: str | bytes | bytearray) -> Any:
+    """The value of a JSON text. ``UnclearJson`` where an object has a key twice.
+
+    A text with more strings than its value, keys included, is read a second time, slowly.
     """
     value = orjson.loads(text)
-    if "{" in text and ("\\u" in text or len(_KEY.findall(text)) != orjson.dumps(value).count(b'":')):
-        strict_json(text)
+    if type(value) in _HOLDERS:
+        quotes = text.count('"') if isinstance(text, str) else text.count(b'"')
+        strings = _strings_in(value)
+        if quotes != 2 * strings and not _is_whole(text, quotes, strings):
+            _check_keys(text if isinstance(text, str) else text.decode())
     return value
+
+
+def _strings_in(value: dict[str, Any] | list[Any]) -> int:
+    count, left = 0, [value]
+    for holder in left:
+        items: Collection[Any] = holder
+        if type(holder) is dict:
+            count += len(holder)
+            items = holder.values()
+        kinds = list(map(type, items))
+        count += kinds.count(str)
+        if dict in kinds or list in kinds:
+            left += [item for item in items if type(item) in _HOLDERS]
+    return count
+
+
+def _is_whole(text: str | bytes | bytearray, quotes: int, strings: int) -> bool:
+    """Whether a text surely has no more strings than its value: quotes inside of strings are escaped."""
+    raw = text.encode() if isinstance(text, str) else text
+    # After two of them a quote is not escaped.
+    return b"\\\\" not in raw and quotes - raw.count(b'\\"') == 2 * strings
+
+
+def _check_keys(text: str) -> None:
+    try:
+        _ONCE.decode(text)
+    except RecursionError:
+        raise UnclearJson("JSON that is nested too deeply") from None
 
 
 def json_kind(value: object) -> str:
@@ -163,7 +198,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, value in pairs:
         if key in fields:
-            raise ValueError(f'"{key[:40]}" is there twice')
+            raise UnclearJson(f'JSON that can be read in more than one way: "{key[:40]}" is there twice')
         fields[key] = value
     return fields
 
@@ -182,3 +217,4 @@ def _no_number(text: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_constant=_no_number, strict=False
 )
+_ONCE = json.JSONDecoder(object_pairs_hook=_object, strict=False)

@@ -31,7 +31,7 @@ from aiohttp import (
 from pydantic import BaseModel
 from yarl import URL
 
-from ..base.json_text import json_text
+from ..base.json_text import UnclearJson, json_once, json_text
 from ..base.paths import fields_of
 from ..base.retry import retry_after
 from ..base.text import excerpt, printable
@@ -98,9 +98,16 @@ class HttpAnswer:
 
     def json(self, raw: bytes) -> Any:
         try:
-            return orjson.loads(raw)
+            return self.parsed(raw)
         except orjson.JSONDecodeError:
             raise _not_json(raw, self.content_type, self._connection, self.place) from None
+
+    def parsed(self, text: str | bytes) -> Any:
+        """The value of the answer, or of a part of it; ``orjson.JSONDecodeError`` where it is no JSON."""
+        try:
+            return json_once(text)
+        except UnclearJson as error:
+            raise self.fault(f"sent {error}") from None
 
     def text(self, raw: bytes) -> str:
         """The body as text; an empty one and an HTML page are no answer."""

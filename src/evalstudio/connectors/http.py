@@ -157,7 +157,7 @@ async def _read_text(config: HttpConfig, answer: HttpAnswer) -> ConnectorRespons
             answer.note_first_token()
     if config.response_format == "auto" and raw.lstrip().startswith((b"{", b"[")):
         with suppress(orjson.JSONDecodeError):
-            return _read(config, orjson.loads(raw))
+            return _read(config, answer.parsed(bytes(raw)))
     text = answer.text(bytes(raw))
     return ConnectorResponse([{"role": "assistant", "content": text}])
 

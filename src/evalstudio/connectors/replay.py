@@ -14,6 +14,7 @@ from pydantic import Field
 
 from ..base.concurrency import blocking
 from ..base.files import open_regular
+from ..base.json_text import UnclearJson, json_once
 from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from ..base.text import cut
@@ -194,9 +195,11 @@ def _read_lines(path: Path, _changed: int, _size: int, name: str) -> Recording:
 
 def _add_line(recording: Recording, line: bytes, where: str) -> None:
     try:
-        value: Any = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        value: Any = json_once(line.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         raise ConnectorError(f"{where}: not valid JSON: {error.msg}") from None
+    except UnclearJson as error:
+        raise ConnectorError(f"{where}: {error}") from None
     fields = fields_of(value)
     items = items_of(fields.get("messages"))
     if items is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ..base.json_text import json_text
+from ..base.json_text import UnclearJson, json_once, json_text
 from ..base.paths import MISSING, fields_of, follow, items_of, read_path
 from .exchange import reported_error
 from .stream_reply import Fields, StreamReply, argument_text
@@ -49,13 +49,15 @@ class EventReader:
     def _parsed(self, data: str) -> Any:
         """The JSON of an event; nothing where the stream is plain text, which its first event tells."""
         try:
-            value = orjson.loads(data)
+            value = json_once(data)
         except orjson.JSONDecodeError:
             if self._plain is None and not data.lstrip().startswith(("{", "[", '"')):
                 self._plain = True
             if self._plain:
                 return MISSING
             raise self.reply.fault("sent an event that is not JSON", data) from None
+        except UnclearJson as error:
+            raise self.reply.fault(f"sent {error}", data) from None
         if self._plain is None:
             self._plain = not isinstance(value, dict | list | str)
         if self._plain and (error := reported_error(value)) is not None:

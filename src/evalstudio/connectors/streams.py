@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import orjson
 
+from ..base.json_text import UnclearJson, json_once
 from .contract import ConnectorResponse
 from .exchange import HttpAnswer
 from .stream_events import EventReader, data_stream_part
@@ -117,9 +118,11 @@ class JsonLines:
 
     def _parsed(self, line: str) -> Any:
         try:
-            return orjson.loads(line)
+            return json_once(line)
         except orjson.JSONDecodeError:
             raise self._reply.fault(f"sent a line that is not JSON (line {self._number})", line) from None
+        except UnclearJson as error:
+            raise self._reply.fault(f"sent {error} (line {self._number})", line) from None
 
     def finish(self) -> None:
         pass

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from ..base.constructed import as_read
-from ..base.json_text import json_once, json_text
+from ..base.json_text import UnclearJson, json_once, json_text
 from ..base.problems import problems_of
 from .parts import UnreadableMessage, as_fields, is_said, quoted, read_call, type_of
 from .plain import KNOWN_ROLES, is_plain, is_read, is_read_call
@@ -76,6 +76,8 @@ class ToolCall(BaseModel):
         """The parsed arguments; ``ValueError`` when the agent wrote something that is not JSON."""
         try:
             return json_once(self.function.arguments)
+        except UnclearJson as error:
+            raise ValueError(f"arguments of {self.name} are {error}") from None
         except ValueError as error:
             raise ValueError(f"arguments of {self.name} are not valid JSON: {error}") from None
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import orjson
 
-from ..base.json_text import why_not_json
+from ..base.json_text import UnclearJson, json_once, why_not_json
 from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from ..base.problems import path_text
@@ -147,9 +147,11 @@ def _document(text: bytes, line: int, origin: str) -> Document | Unreadable:
 def decode(text: bytes) -> Any:
     """The value of a text; ``ValueError`` says what is wrong with it."""
     try:
-        value = orjson.loads(text)
+        value = json_once(text)
     except orjson.JSONDecodeError as error:
         value = _with_constants(text, error)
+    except UnclearJson as error:
+        raise ValueError(f"is {error}") from None
     if text.count(b"[") + text.count(b"{") > DEEPEST and _is_deep(value):
         raise ValueError(f"is nested deeper than {DEEPEST} levels")
     return value

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-import orjson
-
-from ..base.json_text import json_bytes, json_text
+from ..base.json_text import json_bytes, json_once, json_text
 from ..base.lazy_dataclass import dataclass
 from ..base.text import cut
 from ..messages import (
@@ -106,8 +104,8 @@ def _canonical(arguments: str) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return json_once(text)
+    except ValueError:
         return None
 
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
-import orjson
-
+from ..base.json_text import json_once
 from ..evaluators.results import Outcome
 from .summary import ASSERTION_OUTCOMES, METRIC_OUTCOMES
 
@@ -27,7 +26,7 @@ class BadResult(ValueError):
 
 def read_result(line: bytes) -> dict[str, Any]:
     """One line as a result; ``ValueError`` says what is not as ``score`` writes it."""
-    value: object = orjson.loads(line)
+    value: object = json_once(line)
     if not isinstance(value, dict):
         raise ValueError("it is no object")
     result = cast(dict[str, Any], value)

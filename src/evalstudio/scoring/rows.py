@@ -10,7 +10,7 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..base.json_text import json_kind, why_not_json
+from ..base.json_text import UnclearJson, json_kind, json_once, why_not_json
 from ..base.lazy_dataclass import dataclass
 from ..base.paths import MISSING, lookup
 from ..base.problems import problems_of
@@ -65,9 +65,11 @@ class RowReader:
 
     def parse(self, line: int, text: bytes) -> dict[str, Any]:
         try:
-            row = orjson.loads(text)
+            row = json_once(text)
         except orjson.JSONDecodeError as error:
             raise UnusableRow(why_not_json(text, error)) from None
+        except UnclearJson as error:
+            raise UnusableRow(f"is {error}") from None
         if not isinstance(row, dict):
             raise UnusableRow(f"is a JSON {json_kind(row)}, not an object")
         return self._mapped(cast(dict[str, Any], row)) if self.fields else cast(dict[str, Any], row)
@@ -115,9 +117,11 @@ def _nested(name: str, value: Any) -> Any:
     """A table's cell may hold JSON where a record holds an object or a list."""
     if name in _NESTED and isinstance(value, str):
         try:
-            return orjson.loads(value)
+            return json_once(value)
         except orjson.JSONDecodeError:
             return value
+        except UnclearJson as error:
+            raise UnusableRow(f"{name} is {error}") from None
     return value
 
 

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..base.json_text import UnclearJson, json_once
 from ..base.located import DEEPEST
 from ..project.secrets import MASK, may_hide
 from .errors import error_response
@@ -155,11 +156,13 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         body = await self.body()
         try:
-            value = orjson.loads(body)
+            value = json_once(body)
         except orjson.JSONDecodeError as error:
             if _DEPTH.search(error.msg):
                 raise _too_deep() from None
             raise
+        except UnclearJson as error:
+            raise HTTPException(422, f"The body is {error}.") from None
         if body.count(b"[") + body.count(b"{") > DEEPEST and type(value) in _HOLDERS and _is_deeper(value):
             raise _too_deep()
         return value

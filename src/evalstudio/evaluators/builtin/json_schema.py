@@ -12,7 +12,7 @@ import jsonschema_rs
 import orjson
 from pydantic import Field
 
-from ...base.json_text import json_once
+from ...base.json_text import UnclearJson, json_once
 from ...base.problems import path_text
 from ...base.schemas import compile_schema, first_problem, schema_cost
 from ...base.text import cut
@@ -118,8 +118,8 @@ def read_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:
         return json_once(text)
     except orjson.JSONDecodeError as error:
         raise NotJson(f"the text is not JSON: {error}") from None
-    except ValueError as error:
-        raise NotJson(f"the JSON can be read in more than one way: {error}") from None
+    except UnclearJson as error:
+        raise NotJson(f"the text is {error}") from None
 
 
 def find_json(text: str, most_bytes: int = DEFAULT_LIMITS.json_bytes) -> Any:
