@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.support.scoring_files import PLAN, Folder, rows
+from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, rows
 
 from evalstudio.base.problems import InvalidInput
 from evalstudio.scoring import shards as cutting
 from evalstudio.scoring.dataset_files import DatasetFile
-from evalstudio.scoring.datasets import BadRecord, Chunk, DatasetError, read_chunks
+from evalstudio.scoring.datasets import LONGEST_LINE, BadRecord, Chunk, DatasetError, read_chunks
 from evalstudio.scoring.job import set_up
 from evalstudio.scoring.results_file import UNFINISHED, read_note
 from evalstudio.scoring.shard_results import MergedShards, ShardedResults, folder_of
@@ -43,6 +43,7 @@ class WorkersHere:
     sends: bool = False
     reads: bool = True
     count: int = 2
+    meanwhile: Callable[[], object] | None = None
     scored: list[int] = field(default_factory=list[int])
 
     def can_read(self, dataset: DatasetFile) -> bool:
@@ -60,6 +61,8 @@ class WorkersHere:
             for shard in todo:
                 if len(self.scored) == self.stop_after:
                     raise Killed
+                if self.meanwhile is not None and self.scored:
+                    self.meanwhile()
                 folder = None if self.sends else results.folder
                 send = self.sends and results.folder is not None
                 outcome = loop.run(score_shard(resources, shard, dataset, folder, send=send))
@@ -82,7 +85,7 @@ def folder(tmp_path: Path) -> Folder:
 def sharded(
     folder: Folder, dataset: str = "records.jsonl", **options: Any
 ) -> tuple[DatasetSummary, WorkersHere]:
-    names = ("seed", "stop_after", "sends", "reads")
+    names = ("seed", "stop_after", "sends", "reads", "meanwhile")
     own = {name: options.pop(name) for name in names if name in options}
     job = folder.job(dataset, **options)
     workers = WorkersHere(job, **own)
@@ -127,8 +130,8 @@ def test_the_shards_of_json_lines_are_the_dataset(
         file.flush()
         dataset = DatasetFile(file.name)
         shards = byte_shards(dataset, size, {})
-        counts = [index_shard(shard, dataset).lines for shard in shards]
-        parts = [chunk for shard in numbered(shards, counts) for chunk in shard.read(dataset, 16)]
+        indexes = [index_shard(shard, dataset) for shard in shards]
+        parts = [chunk for shard in numbered(shards, indexes) for chunk in shard.read(dataset, 16)]
         assert flat(parts) == flat(read_chunks(Path(file.name)))
         # Cut as it was before, up to a place, it is cut the same.
         ends = {shard.number: shard.end for shard in shards[: len(shards) // 2]}
@@ -225,6 +228,38 @@ def test_a_killed_driver_is_resumed_with_every_record_once(folder: Folder, reads
     assert not list(folder_of(folder.output).glob("*.jsonl"))
     again, workers = sharded(folder, resume=True)
     assert (told(again), workers.scored, again.resumed) == (expected, [], 120)
+
+
+def test_a_dataset_that_is_rewritten_meanwhile_is_noticed(folder: Folder) -> None:
+    folder.dataset(rows(60))
+    path = folder.path / "records.jsonl"
+    changed = path.read_text().replace("answer", "ANSWER")
+    with pytest.raises(DatasetError, match=r"records.jsonl:\d+: its records are not those that it had"):
+        sharded(folder, meanwhile=lambda: path.write_text(changed))
+
+
+def test_row_groups_that_are_rewritten_meanwhile_are_noticed(folder: Folder) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    def write(said: str) -> None:
+        table = pyarrow.Table.from_pylist([{"response": f"{said} {n}"} for n in range(60)])
+        pyarrow.parquet.write_table(table, folder.path / "d.parquet", row_group_size=5)
+
+    write("yes")
+    folder.plan(LENGTH_PLAN)
+    with pytest.raises(DatasetError, match=r"d.parquet:\d+: its records are not those that it had"):
+        sharded(folder, "d.parquet", meanwhile=lambda: write("no!"))
+
+
+def test_a_line_that_is_too_long_may_stand_anywhere_when_it_is_resumed(folder: Folder) -> None:
+    lines = [json.dumps(row) for row in rows(20)]
+    lines[10] = f'"{"x" * LONGEST_LINE}"'
+    folder.dataset("\n".join(lines))
+    with pytest.raises(Killed):
+        sharded(folder, stop_after=3, skip_bad=True)
+    summary, _ = sharded(folder, resume=True, skip_bad=True)
+    assert (summary.records, summary.bad, summary.left_out[0][0]) == (19, 1, 11)
 
 
 def leave_torn_files(folder: Folder) -> None:
@@ -381,6 +416,7 @@ def test_the_first_bad_record_is_told_and_mended(folder: Folder) -> None:
     for seed in range(3):
         with pytest.raises(BadRecord, match=r"records.jsonl:21: "):
             sharded(folder, seed=seed)
+        assert not [one for one in folder_of(folder.output).glob("*.jsonl") if int(one.name[:6]) > 5]
     broken[20] = lines[20]
     folder.dataset("\n".join(broken))
     with pytest.raises(BadRecord, match=r"records.jsonl:46: "):

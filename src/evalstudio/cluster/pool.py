@@ -26,6 +26,10 @@ _PATIENCE_SECONDS = 60.0
 class WorkersLost(Unavailable):
     """Workers keep dying of the same task, or do not start at all."""
 
+    def __init__(self, message: str, task: object = None) -> None:
+        super().__init__(message)
+        self.task = task
+
 
 @dataclass(eq=False, slots=True)
 class _Member:
@@ -63,7 +67,8 @@ class ActorPool:
                 # Whatever the worker did not raise itself: it died, its node did, or it took too much memory.
                 self._lost(member)
                 if not left:
-                    raise WorkersLost(f"workers died again and again: {_first_line(error)}") from None
+                    message = f"workers died again and again: {_first_line(error)}"
+                    raise WorkersLost(message, arguments[0] if arguments else None) from None
             finally:
                 member.tasks -= 1
                 self._changed.set()

@@ -137,7 +137,12 @@ def score_on_ray(
                 return score_in_shards(job, resources, pool, progress, used_up), resources.plan
             except WorkersLost as error:
                 advice = "What is written is whole; run again with --resume."
-                raise DatasetError(f"{job.dataset_name}: {error}. {advice}") from None
+                where = (
+                    f"{job.dataset_name}: {error.task.place}"
+                    if isinstance(error.task, Shard)
+                    else job.dataset_name
+                )
+                raise DatasetError(f"{where}: {error}. {advice}") from None
 
 
 def _dataset(job: ScoringJob) -> DatasetFile:

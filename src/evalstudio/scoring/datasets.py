@@ -302,10 +302,9 @@ def parquet_rows(
             total = file.metadata.num_rows
             _check_columns(path, file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=256, row_groups=groups):
-                for row in batch.to_pylist():
+                for row in _python_rows(batch):
                     number += 1
-                    content = {key: item for key, item in row.items() if item is not None}
-                    yield Row(number, number / total, content)
+                    yield Row(number, number / total, _parquet_content(path, number, row))
     except DatasetError:
         raise
     except _ARROW_ERRORS as error:
@@ -313,13 +312,36 @@ def parquet_rows(
         raise unreadable_parquet(path, number + 1, error) from None
 
 
+def _python_rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
+    """The rows of a batch; where one holds what Python cannot, only that one is lost."""
+    try:
+        yield from batch.to_pylist()
+    except _ARROW_ERRORS:
+        for place in range(batch.num_rows):
+            try:
+                yield from batch.slice(place, 1).to_pylist()
+            except _ARROW_ERRORS as error:
+                yield error
+
+
+def _parquet_content(
+    path: Path | str, number: int, row: dict[str, Any] | Exception
+) -> dict[str, Any] | BadRecord:
+    if isinstance(row, Exception):
+        return BadRecord(str(path), number, f"holds a value that cannot be read: {_reason(row)}")
+    return {key: item for key, item in row.items() if item is not None}
+
+
 # A moment that Python's years do not reach overflows.
 _ARROW_ERRORS = (OSError, ValueError, TypeError, OverflowError, NotImplementedError)
 
 
 def unreadable_parquet(path: Path | str, line: int, error: Exception) -> DatasetError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return DatasetError(f"{path}:{line}: is not a readable Parquet file: {reason}")
+    return DatasetError(f"{path}:{line}: is not a readable Parquet file: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _check_columns(path: Path | str, names: Sequence[str]) -> None:

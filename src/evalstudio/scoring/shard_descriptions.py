@@ -123,6 +123,11 @@ def description_name(results: str) -> str:
     return results.removesuffix("l")
 
 
+def results_name(description: str) -> str:
+    """Of the file with the results that a description of this name belongs to."""
+    return f"{description}l"
+
+
 def number_in(name: str) -> int:
     """The number of the shard that a file belongs to."""
     return int(name.partition("-")[0])

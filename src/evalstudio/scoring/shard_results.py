@@ -40,6 +40,7 @@ from .shard_descriptions import (
     number_in,
     read_manifest,
     results_in,
+    results_name,
     shard_results,
 )
 from .shard_folders import MANIFEST, LocalFolder, ShardFolder, Start, check_start, write_safely
@@ -227,6 +228,7 @@ class ShardedResults:
         for name in self.folder.listing():
             if is_description(name, job) and number_in(name) >= first:
                 self.folder.remove(name)
+                self.folder.remove(results_name(name))
 
     def finish(self, partial: str | None = None) -> None:
         """All shards are scored, or what ended it before that."""

@@ -14,7 +14,7 @@ from .scorer import ScoredChunk
 from .shard_descriptions import ShardDescription
 from .shard_folders import ShardFolder, check_start
 from .shard_results import ScoredShard, ShardWriter
-from .shards import Shard, ShardHash
+from .shards import Shard, ShardHash, changed_meanwhile
 from .summary import DatasetSummary
 
 
@@ -32,8 +32,8 @@ class _Reading:
     """The chunks of a shard as they are read, hashed on the way."""
 
     def __init__(self, shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> None:
-        self._chunks = shard.read(dataset, chunk_bytes)
-        self._hash, self._first = ShardHash(), shard.first_line
+        self._chunks, self._shard, self._dataset = shard.read(dataset, chunk_bytes), shard, dataset
+        self._hash, self._first = ShardHash(shard.first_line), shard.first_line
         self._last = self._first - 1
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -41,6 +41,8 @@ class _Reading:
             self._hash.add(chunk)
             self._last = max(self._last, chunk.last_line)
             yield chunk
+        if self._shard.cut == "bytes" and self._shard.digest not in (None, self.digest()):
+            raise changed_meanwhile(self._dataset, self._first)
 
     def lines(self) -> int:
         return self._last - self._first + 1

@@ -195,8 +195,7 @@ class _Cutting:
             yield shards[0], None
             return
         indexes = {shard.number: index for shard, index in self._workers.index(shards)}
-        lines = (indexes[shard.number].lines for shard in shards)
-        for shard in numbered(shards, lines):
+        for shard in numbered(shards, (indexes[shard.number] for shard in shards)):
             yield shard, indexes[shard.number]
 
     def _chunks(self) -> Iterator[Chunk]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from io import BufferedReader
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from ..base.lazy_dataclass import dataclass
 from .dataset_files import DatasetFile
@@ -37,6 +37,8 @@ class Shard:
     """A part of a dataset: from one place up to another, which is the first of the next shard.
 
     ``first_line`` is the number of its first record. ``chunks`` are its records where it carries them along.
+    ``digest`` tells whether it still holds what it held when it was cut: the hash of its records where they
+    were read, of what the file says of them where they are row groups.
     """
 
     number: int
@@ -46,6 +48,18 @@ class Shard:
     first_line: int = 1
     share: float = 0.0
     chunks: tuple[Chunk, ...] = ()
+    digest: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        match self.cut:
+            case "bytes":
+                return f"bytes {self.start:,} to {self.end:,}"
+            case "rowGroups":
+                return f"row groups {self.start:,} to {self.end - 1:,}, from row {self.first_line:,} on"
+            case "lines":
+                return f"lines {self.start:,} to {self.end - 1:,}"
 
     def read(self, dataset: DatasetFile, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """The records of the shard, with the numbers that they have in the dataset."""
@@ -67,18 +81,23 @@ class ShardIndex:
     digest: str
 
 
-class ShardHash:
-    """A hash of the records of a shard, however they are cut into chunks."""
+def changed_meanwhile(dataset: DatasetFile, first_line: int) -> DatasetError:
+    message = "its records are not those that it had when this began"
+    return DatasetError(f"{dataset.name}:{first_line}: {message}; run again when nobody writes to it")
 
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
+
+class ShardHash:
+    """A hash of the records of a shard, however they are cut into chunks, whatever line it begins with."""
+
+    def __init__(self, first_line: int) -> None:
+        self._hash, self._first = hashlib.blake2b(digest_size=16), first_line
 
     def add(self, chunk: Chunk) -> None:
         if chunk.numbers:
             self._hash.update(chunk.data)
             self._hash.update(b"\n")
         for problem in chunk.bad:
-            self._hash.update(f"\0{problem.line}\0{problem.message}\0".encode())
+            self._hash.update(f"\0{problem.line - self._first}\0{problem.message}\0".encode())
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
@@ -90,7 +109,7 @@ def index_shard(shard: Shard, dataset: DatasetFile) -> ShardIndex:
 
 
 def index_chunks(chunks: Iterable[Chunk], first_line: int) -> ShardIndex:
-    digest, last, rows = ShardHash(), first_line - 1, 0
+    digest, last, rows = ShardHash(first_line), first_line - 1, 0
     for chunk in chunks:
         digest.add(chunk)
         last = max(last, chunk.last_line)
@@ -129,7 +148,27 @@ def _read_bytes(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterato
 def _read_groups(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:
     with dataset.open() as file:
         groups = range(shard.start, shard.end)
+        if _groups_digest(_facts(dataset, file), groups) != shard.digest:
+            raise changed_meanwhile(dataset, shard.first_line)
+        file.seek(0)
         yield from packed(parquet_rows(dataset.name, file, groups, shard.first_line - 1), chunk_bytes)
+
+
+def _facts(dataset: DatasetFile, file: BufferedReader) -> Any:
+    """What a Parquet file says of its row groups."""
+    parquet = parquet_reader(dataset.name)
+    try:
+        return parquet.read_metadata(file)
+    except (OSError, ValueError) as error:
+        raise unreadable_parquet(dataset.name, 1, error) from None
+
+
+def _groups_digest(facts: Any, groups: range) -> str:
+    """A hash of sizes, places and statistics, in which files with other records differ."""
+    if groups.stop > facts.num_row_groups:
+        return ""
+    told = repr([facts.row_group(number).to_dict() for number in groups])
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
 def can_be_cut(dataset: DatasetFile) -> Cut:
@@ -180,14 +219,10 @@ def _line_start(file: BufferedReader, place: int) -> int:
 
 def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
     """Row groups of a Parquet file, several small ones together."""
-    parquet = parquet_reader(dataset.name)
-    try:
-        with dataset.open() as file, parquet.ParquetFile(file) as source:
-            facts = source.metadata
-            groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
-            sizes = [(group.num_rows, group.total_byte_size) for group in groups]
-    except (OSError, ValueError) as error:
-        raise unreadable_parquet(dataset.name, 1, error) from None
+    with dataset.open() as file:
+        facts = _facts(dataset, file)
+    groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
+    sizes = [(group.num_rows, group.total_byte_size) for group in groups]
     shards: list[Shard] = []
     start, rows, weight_so_far = 0, 0, 0
     first_line, total = 1, sum(rows for rows, _ in sizes)
@@ -196,17 +231,18 @@ def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
         known = ends.get(len(shards))
         if number == len(sizes) or (weight_so_far >= size if known is None else number >= known):
             share = (first_line + rows - 1) / max(1, total)
-            shards.append(Shard(len(shards), "rowGroups", start, number, first_line, share))
+            digest = _groups_digest(facts, range(start, number))
+            shards.append(Shard(len(shards), "rowGroups", start, number, first_line, share, digest=digest))
             start, first_line, rows, weight_so_far = number, first_line + rows, 0, 0
     return shards
 
 
-def numbered(shards: Iterable[Shard], lines: Iterable[int]) -> Iterator[Shard]:
+def numbered(shards: Iterable[Shard], indexes: Iterable[ShardIndex]) -> Iterator[Shard]:
     """Shards with the numbers of their first lines, from how many lines each has."""
     first = 1
-    for shard, count in zip(shards, lines, strict=True):
-        yield replace(shard, first_line=first)
-        first += count
+    for shard, index in zip(shards, indexes, strict=True):
+        yield replace(shard, first_line=first, digest=index.digest)
+        first += index.lines
 
 
 def carried_shards(chunks: Iterator[Chunk], size: int, ends: Ends) -> Iterator[Shard]:
