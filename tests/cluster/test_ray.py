@@ -119,6 +119,16 @@ def test_a_cluster_of_this_machine_listens_on_loopback_and_asks_for_a_token(clus
     assert {address for address in addresses if not address.startswith(LOOPBACK)} == set()
 
 
+def test_a_token_that_is_not_the_clusters_is_told_at_once(cluster: Cluster, folder: Folder) -> None:
+    folder.dataset(rows(3))
+    address = cluster.ray.get_runtime_context().gcs_address
+    wrong = {**os.environ, "RAY_ADDRESS": address, "RAY_AUTH_TOKEN": "f" * 64}
+    arguments = [COMMAND, "score", "records.jsonl", "--plan", "plan.json", "--on", "ray"]
+    done = subprocess.run(arguments, cwd=folder.path, env=wrong, capture_output=True, text=True)
+    words = "asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to that of the cluster"
+    assert done.stderr == f"Error: the Ray cluster at {address} {words}\n"
+
+
 # 127.0.0.1 and ::1, as /proc writes them.
 LOOPBACK = ("0100007F:", "00000000000000000000000001000000:", "0000000000000000FFFF00000100007F:")
 

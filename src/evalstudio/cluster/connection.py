@@ -187,7 +187,11 @@ def _connect(
                 "excludes": [*_NOT_SENT, *project.excluded],
             }
     try:
+        if address is not None:
+            _check_token(ray, address)
         _start(ray, address, options)
+    except ClusterUnavailable:
+        raise
     except Exception as error:
         where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
         # Ray writes in lines what the versions are that differ.
@@ -221,3 +225,29 @@ def _check_reachable(address: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         raise ClusterUnavailable(f"the Ray cluster at {address} cannot be reached: {reason}") from None
+
+
+def _check_token(ray: Any, address: str) -> None:
+    """Ray itself tries a token that is not the cluster's for twenty seconds, deaf to signals."""
+    client = getattr(getattr(ray, "_raylet", None), "GcsClient", None)
+    if client is None or address == "auto" or "://" in address:
+        return
+    try:
+        with _without_standard_error():
+            client(address=address)
+    except ray.exceptions.AuthenticationError:
+        message = "asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to that of the cluster"
+        raise ClusterUnavailable(f"the Ray cluster at {address} {message}") from None
+
+
+@contextmanager
+def _without_standard_error() -> Generator[None]:
+    """Native code writes its own lines, whatever the log level; what is wrong is raised as well."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
