@@ -72,6 +72,42 @@ def test_no_method_is_written_before_it_is_used() -> None:
     assert not inspect.isfunction(Unused.__dict__["__repr__"])
 
 
+@dataclass(frozen=True)
+class Order:
+    """Every kind of field."""
+
+    number: int
+    lines: list[str] = field(default_factory=list[str])
+    note: str = field(default="none", kw_only=True)
+    total: float = field(kw_only=True)
+    state: str = field(default="open", init=False)
+    marks: dict[str, int] = field(default_factory=dict[str, int], init=False, repr=False)
+
+
+StandardOrder: Any = dataclasses.make_dataclass(
+    "Order", [(one.name, one.type, copy.copy(one)) for one in dataclasses.fields(Order)], frozen=True
+)
+
+
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [((1,), {"total": 2.0}), ((1, ["a"]), {"total": 2.0, "note": "b"}), ((1,), {}), ((), {"total": 1.0})],
+)
+def test_every_kind_of_field_is_given_or_left_out(places: tuple[Any, ...], names: dict[str, Any]) -> None:
+    def made(cls: Any) -> Any:
+        try:
+            return vars(cls(*places, **names))
+        except TypeError as error:
+            return str(error)
+
+    assert made(Order) == made(StandardOrder)
+    assert inspect.signature(Order) == inspect.signature(StandardOrder)
+
+
+def test_a_default_that_is_made_is_made_anew() -> None:
+    assert Order(1, total=1.0).lines is not Order(1, total=1.0).lines
+
+
 def test_it_looks_as_the_standard_one_to_whoever_inspects_it() -> None:
     assert inspect.signature(Point) == inspect.signature(StandardPoint)
     assert Point.__init__.__qualname__ == "Point.__init__"

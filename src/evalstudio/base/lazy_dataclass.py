@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, field, fields, make_dataclass
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
@@ -65,19 +65,63 @@ class _LaterMethod:
 
 def _written(cls: Any, name: str, frozen: bool) -> Any:
     """The method as the standard library writes it for a class with the same fields."""
-    own = {"__qualname__": cls.__qualname__, "__module__": cls.__module__, "__doc__": cls.__doc__}
-    if hasattr(cls, "__post_init__"):
-        own["__post_init__"] = cls.__post_init__
+    if name == "__init__":
+        return _constructor(cls, frozen)
     twin = make_dataclass(
         cls.__name__,
         [(one.name, one.type, one) for one in fields(cls)],
-        namespace=own,
-        init=name == "__init__",
+        namespace={"__qualname__": cls.__qualname__, "__module__": cls.__module__, "__doc__": cls.__doc__},
+        init=False,
         repr=name == "__repr__",
         eq=name in ("__eq__", "__hash__"),
-        frozen=frozen,
+        frozen=frozen and name == "__hash__",
     )
     return twin.__dict__[name]
+
+
+def _constructor(cls: Any, frozen: bool) -> Any:
+    """The ``__init__``, by far the most used: the standard one comes with others that nobody asked for."""
+    known = {"__name__": cls.__module__, "_assign": object.__setattr__, "_left_out": _LEFT_OUT}
+    by_place, by_name, lines = ["self"], list[str](), list[str]()
+    for one in fields(cls):
+        parameter, value = _parameter(one, known)
+        if one.init:
+            (by_name if one.kw_only else by_place).append(parameter)
+        # Without slots a default that nobody can give is found at the class.
+        if one.init or one.default_factory is not MISSING or (one.default is not MISSING and _has_slots(cls)):
+            lines.append(f"_assign(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join([*by_place, *(["*", *by_name] if by_name else [])])
+    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), known)
+    made: Any = known["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {one.name: one.type for one in fields(cls) if one.init} | {"return": None}
+    return made
+
+
+def _parameter(one: Field[Any], known: dict[str, Any]) -> tuple[str, str]:
+    """A field as a parameter, and what is assigned to it; defaults become known by names of their own."""
+    default = f"_default_{one.name}"
+    if one.default is not MISSING:
+        known[default] = one.default
+        return f"{one.name}={default}", one.name if one.init else default
+    if one.default_factory is not MISSING:
+        known[default] = one.default_factory
+        made = f"{default}()"
+        return (
+            f"{one.name}=_left_out",
+            f"{made} if {one.name} is _left_out else {one.name}" if one.init else made,
+        )
+    return one.name, one.name
+
+
+def _has_slots(cls: type) -> bool:
+    return "__slots__" in cls.__dict__
+
+
+# What the standard library shows in the place of a default that is made anew each time.
+_LEFT_OUT: Any = getattr(dataclasses, "_HAS_DEFAULT_FACTORY", MISSING)
 
 
 def _freeze(made: Any) -> Any:
