@@ -18,9 +18,9 @@ from tests.support.plugin_files import (
 )
 
 from evalstudio import load_plugins
+from evalstudio.base.installed import may_declare
 from evalstudio.base.problems import InvalidInput
 from evalstudio.plugins import PluginError
-from evalstudio.plugins.installed import may_declare
 from evalstudio.testing import context
 
 CONNECTOR = (

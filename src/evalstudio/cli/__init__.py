@@ -57,6 +57,10 @@ def _command(word: str | None) -> Callable[..., object]:
     """The command with its options, read from the functions once per process."""
     from .app import app_for
 
+    if word is not None and not word.startswith("-"):
+        from .quick_start import start_quickly
+
+        start_quickly()
     return typer.main.get_command(app_for(word))
 
 

@@ -24,10 +24,10 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, cast
 
 from ..base.files import read_mapping
+from ..base.installed import changed_at, may_declare
 from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput, Problem, ProblemList
 from ..base.trust import check_trusted
-from .installed import may_declare
 from .registry import (
     Definition,
     Plugin,
@@ -228,24 +228,17 @@ def declared_plugins() -> Iterator[PluginSource]:
 
 def _declared_points() -> Iterator[EntryPoint]:
     """As ``importlib.metadata.entry_points`` has them: of two packages of one name the first counts."""
-    names = {name for folder in sys.path for name in _declaring(folder, _changed_at(folder))}
+    names = {name for folder in sys.path for name in _declaring(folder, changed_at(folder))}
     for name in names:
         yield from Distribution.from_name(name).entry_points.select(group=GROUP)
 
 
 @lru_cache(maxsize=1024)
-def _declaring(folder: str, changed_at: int) -> list[str]:
+def _declaring(folder: str, _changed_at: int) -> list[str]:
     """The packages in a folder that declare plugins. Reading them all takes long; installing one changes
     the folder's time."""
     packages = distributions(path=[folder]) if may_declare(folder, GROUP) else ()
     return [one.name for one in packages if one.entry_points.select(group=GROUP)]
-
-
-def _changed_at(folder: str) -> int:
-    try:
-        return Path(folder or ".").stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _owner(point: EntryPoint) -> str:
