@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from evalstudio.scoring import direct as direct_module
 from evalstudio.scoring import summary as summary_module
 from evalstudio.scoring.direct import DirectResults
 from evalstudio.scoring.job import ScoringJob, score_dataset
@@ -152,6 +154,30 @@ def test_one_pass_gives_the_results_of_the_long_way(tmp_path: Path, monkeypatch:
         assert summary.to_json() == expected.to_json()
     assert any(made)
     assert not all(made)
+
+
+# Nothing but yes and no, so that what all checks say together comes again.
+PLAIN_PLAN = """
+criteria: [{name: close, scale: numeric}]
+evaluators:
+  - {type: regex, name: word, config: {pattern: "booking|x"}}
+  - {type: regex, name: none, config: {pattern: "BK-[0-9]+", mustMatch: false}}
+  - {type: rule-based, config: {rules: [{type: includes, keywords: [booking]}]}}
+  - {type: lexical-similarity, config: {criterionName: close, referenceField: groundTruth}}
+"""
+
+
+@pytest.mark.parametrize("most", [2_000, 1])
+def test_what_comes_again_is_said_again(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_module, "_MOST_COMBINED", most)
+    said = ["a booking", "BK-1", "x", "nothing", "a booking", "x", "a booking", "nothing"]
+    rows = [{"id": f"r{n}", "response": text, "groundTruth": "a booking"} for n, text in enumerate(said * 3)]
+    monkeypatch.setattr(sys.modules[__name__], "ROWS", rows)
+    direct, summary = _scored(tmp_path, PLAIN_PLAN, "direct")
+    monkeypatch.setattr(DirectResults, "result", lambda *_: None)
+    generic, expected = _scored(tmp_path, PLAIN_PLAN, "generic")
+    assert [orjson.dumps(line) for line in direct] == [orjson.dumps(line) for line in generic]
+    assert summary.to_json() == expected.to_json()
 
 
 def test_ids_are_remembered_alike_one_by_one_and_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
 from datetime import datetime
 from typing import Any, NoReturn, Protocol, cast
@@ -16,6 +16,7 @@ from .times import iso
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 _DEEPEST = 200
 _HOLDERS = (dict, list)
+Holder = dict[str, Any] | list[Any]
 
 
 class HasJson(Protocol):
@@ -145,28 +146,31 @@ def json_once(text: str | bytes | bytearray) -> Any:
     value = orjson.loads(text)
     if type(value) in _HOLDERS:
         quotes = text.count('"') if isinstance(text, str) else text.count(b'"')
-        strings = _strings_in(value)
-        if quotes != 2 * strings and not _is_whole(text, quotes, strings):
+        if quotes != 2 * _strings_at_top(value) and not _is_whole(text, quotes, _strings_in(value)):
             _check_keys(text if isinstance(text, str) else text.decode())
     return value
 
 
-def _strings_in(value: dict[str, Any] | list[Any]) -> int:
+def _strings_at_top(value: Holder) -> int:
+    if isinstance(value, dict):
+        kinds = [*map(type, value.values())]
+        return len(kinds) + kinds.count(str)
+    return [*map(type, value)].count(str)
+
+
+def _strings_in(value: Holder) -> int:
     count, left = 0, [value]
     for holder in left:
-        items: Collection[Any] = holder
-        if type(holder) is dict:
-            count += len(holder)
-            items = holder.values()
-        kinds = list(map(type, items))
-        count += kinds.count(str)
-        if dict in kinds or list in kinds:
-            left += [item for item in items if type(item) in _HOLDERS]
+        count += _strings_at_top(holder)
+        items = holder.values() if isinstance(holder, dict) else holder
+        left += [item for item in items if type(item) in _HOLDERS]
     return count
 
 
 def _is_whole(text: str | bytes | bytearray, quotes: int, strings: int) -> bool:
     """Whether a text surely has no more strings than its value: quotes inside of strings are escaped."""
+    if quotes == 2 * strings:
+        return True
     raw = text.encode() if isinstance(text, str) else text
     # After two of them a quote is not escaped.
     return b"\\\\" not in raw and quotes - raw.count(b'\\"') == 2 * strings

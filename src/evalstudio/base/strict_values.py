@@ -48,12 +48,15 @@ def _truth(value: Any) -> bool:
 _CHECKS: dict[str, Check] = {"int": _whole_number, "float": _any_number, "bool": _truth}
 
 
+_HOLDERS = (dict, list)
+_KEPT = frozenset(("metadata", "serialization", "default"))
+
+
 def _strict(schema: Any, owner: type | None) -> Any:
     """The schema with a check before each number and truth value; with an owner, of its own fields alone."""
-    if isinstance(schema, list):
-        return [_strict(item, owner) for item in cast(list[Any], schema)]
-    if not isinstance(schema, dict):
-        return schema
+    if type(schema) is list:
+        items = cast(list[Any], schema)
+        return [_strict(item, owner) if type(item) in _HOLDERS else item for item in items]
     parts = cast(dict[str, Any], schema)
     kind: Any = parts.get("type")
     if kind in ("int", "float", "bool"):
@@ -62,8 +65,10 @@ def _strict(schema: Any, owner: type | None) -> Any:
         return parts
     if kind == "function-before" and parts["function"]["function"] in _CHECKS.values():
         return parts
-    kept = ("metadata", "serialization", "default")
-    return {key: item if key in kept else _strict(item, owner) for key, item in parts.items()}
+    return {
+        key: _strict(item, owner) if type(item) in _HOLDERS and key not in _KEPT else item
+        for key, item in parts.items()
+    }
 
 
 class StrictValues(BaseModel):

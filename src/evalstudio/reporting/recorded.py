@@ -15,6 +15,7 @@ from ..base.text import counted
 from ..project.requirements import Budget
 from ..scoring.plan import ScoringPlan
 from ..scoring.result_lines import BadResult
+from ..scoring.spread import Distribution
 from ..scoring.stored_results import (
     ResultsPlace,
     each_result,
@@ -23,7 +24,7 @@ from ..scoring.stored_results import (
     note_at,
     results_place,
 )
-from ..scoring.summary import DatasetSummary, Distribution
+from ..scoring.summary import DatasetSummary
 from .intervals import CONFIDENCE, Interval, moments_interval, percentile_interval, wilson_interval
 from .paired import Pair, compare_rates
 from .requirements import Measured, Regression, RequirementResult, Scope, ScopedRuns, Standing, overall

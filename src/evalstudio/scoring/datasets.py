@@ -19,7 +19,8 @@ from ..base.files import open_regular
 from ..base.lazy_dataclass import dataclass
 from ..base.problems import InvalidInput
 
-CHUNK_BYTES = 1 << 18
+# Results take up to twenty times as much, and what is in memory once should not be asked of the system again.
+CHUNK_BYTES = 1 << 16
 LONGEST_LINE = 16 << 20
 
 

@@ -39,6 +39,8 @@ from .summary import EvaluatorRow, RecordCount
 _NOT_PLAIN = frozenset({"missing", "unbounded", UNSEEN_MODEL})
 # How many of what repeats are kept.
 _MOST_KEPT = 5_000
+# Of what all results of a record come to together, about a kilobyte each.
+_MOST_COMBINED = 2_000
 _NO_NUMBERS: dict[str, float] = {}
 _SUCCESS = {"pass": True, "fail": False, "measured": None}
 _VERDICTS = {
@@ -56,6 +58,12 @@ Place = tuple[str, float]
 Part = tuple[bytes, bytes, EvaluatorRow, Place | None, Failure | None]
 """What one result adds to a line: the evaluator's row and the result, encoded; what is counted of it; its
 place on the scale of its criterion; and what it fails the record with."""
+_Found = tuple[
+    bytes,
+    tuple[str, float | None, dict[str, float], dict[str, float], Sequence[EvaluatorRow]],
+    Sequence[InlineOutcome],
+]
+"""What all results of a record come to: their part of the line, what is counted, and these results."""
 
 
 DirectResult = tuple[bytes, RecordCount]
@@ -185,6 +193,8 @@ class DirectResults:
         self._metadata = b"," + json_bytes({"metadata": metadata})[1:-1] if metadata else b""
         self._snapshot = b',"inputSnapshot":{"dataset":' + json_bytes(dataset) + b',"recordId":'
         self._scored: dict[tuple[str, ...], _Scored] = {}
+        # By the identity of all results, which is their own as long as they are kept.
+        self._kept: dict[tuple[int, ...], _Found] = {}
         # An entry that names a criterion nobody declared may be silent, which takes more to tell.
         self._every_name_declared = all(name in self._declared for _, name in runner.references)
 
@@ -195,10 +205,43 @@ class DirectResults:
         if record.facts.criteria is not self._criteria or not self._every_name_declared:
             return None
         try:
-            parts = self._parts(outcomes)
-            return self._put_together(record, parts, group) if parts else None
+            found = self._kept.get(tuple(map(id, outcomes))) or self._found(outcomes)
+            return self._put_together(record, found, group) if found is not None else None
         except (Excluded, orjson.JSONEncodeError, RecursionError):
             return None
+
+    def _found(self, outcomes: Sequence[InlineOutcome]) -> _Found | None:
+        parts = self._parts(outcomes)
+        if not parts:
+            return None
+        rows, results, counted, places, failures = zip(*parts, strict=False)
+        means = _means(places) if self._declared else _NO_NUMBERS
+        metrics = _metrics(counted) if self._measures else _NO_NUMBERS
+        scored = self._scored.get(names := tuple(means)) or self._scored_on(names)
+        overall = scored.overall(means) if means else None
+        outcome, reason = _verdict(counted, failures)
+        pieces = (
+            b',"overallScore":',
+            b"null," if overall is None else orjson.dumps(overall) + b",",
+            _VERDICTS[outcome],
+            b',"reason":',
+            orjson.dumps(reason),
+            b',"evaluatorResults":[',
+            b",".join(rows),
+            b'],"results":[',
+            b",".join(results),
+            b'],"criterionScores":',
+            orjson.dumps(means) if means else b"{}",
+            b',"metrics":',
+            orjson.dumps(metrics) if metrics else b"{}",
+            scored.coverage,
+        )
+        found = b"".join(pieces), (outcome, overall, means, metrics, counted), outcomes
+        if all(type(one) is RepeatedResult for one in outcomes):
+            if len(self._kept) >= _MOST_COMBINED:
+                self._kept.clear()
+            self._kept[tuple(map(id, outcomes))] = found
+        return found
 
     def _parts(self, outcomes: Sequence[InlineOutcome]) -> list[Part] | None:
         parts: list[Part] = []
@@ -214,13 +257,8 @@ class DirectResults:
                 parts.append(part)
         return parts
 
-    def _put_together(self, record: Record, parts: list[Part], group: str | None) -> DirectResult:
-        rows, results, counted, places, failures = zip(*parts, strict=False)
-        means = _means(places) if self._declared else _NO_NUMBERS
-        metrics = _metrics(counted) if self._measures else _NO_NUMBERS
-        scored = self._scored.get(names := tuple(means)) or self._scored_on(names)
-        overall = scored.overall(means) if means else None
-        outcome, reason = _verdict(counted, failures)
+    def _put_together(self, record: Record, found: _Found, group: str | None) -> DirectResult:
+        middle, counted, _ = found
         record_id, line = orjson.dumps(record.id), b"%d" % record.line
         usage, used = _usage(record)
         pieces = (
@@ -228,20 +266,7 @@ class DirectResults:
             record_id,
             b',"line":',
             line,
-            b',"overallScore":',
-            b"null," if overall is None else orjson.dumps(overall) + b",",
-            _VERDICTS[outcome],
-            b',"reason":',
-            orjson.dumps(reason),
-            b',"evaluatorResults":[',
-            b",".join(rows),
-            b'],"results":[',
-            b",".join(results),
-            b'],"criterionScores":',
-            orjson.dumps(means) if means else b"{}",
-            b',"metrics":',
-            orjson.dumps(metrics) if metrics else b"{}",
-            scored.coverage,
+            middle,
             b"%d" % int(time.time() * 1000),
             self._snapshot,
             record_id,
@@ -254,7 +279,7 @@ class DirectResults:
             used,
             b"}" if group is None else b',"group":' + orjson.dumps(group) + b"}",
         )
-        return b"".join(pieces), (outcome, overall, means, metrics, counted, group, usage)
+        return b"".join(pieces), (*counted, group, usage)
 
     def _scored_on(self, names: tuple[str, ...]) -> _Scored:
         weights = relative_weights(names, self._declared)

@@ -38,7 +38,8 @@ from .rows import RowReader
 from .runner import EvaluationRunner
 from .scorer import ScoredChunk, Scorer
 from .shards import whole_dataset
-from .summary import DatasetSummary, Distribution
+from .spread import Distribution
+from .summary import DatasetSummary
 
 
 @dataclass(slots=True)

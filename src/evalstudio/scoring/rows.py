@@ -22,8 +22,9 @@ from ..evaluators.records import EvaluationInput, RecordFacts, facts_of
 _FIELDS = {field.alias or name for name, field in EvaluationInput.model_fields.items()}
 _NESTED = frozenset({"context", "agentConfig", "messageHistory", "metadata", "tokensUsage", "criteria"})
 _TEXT, _OBJECT = (str, type(None)), (dict, type(None))
-# A row with only these needs no further reading: the common case, kept off the slow path.
-_PLAIN = frozenset({"id", "prompt", "response", "groundTruth", "context", "metadata", "sessionId", "agentId"})
+# A row with only these needs no further reading: the common cases, kept off the slow path.
+_TEXTS = frozenset({"id", "prompt", "response", "groundTruth"})
+_PLAIN = _TEXTS | {"context", "metadata", "sessionId", "agentId"}
 
 
 class UnusableRow(ValueError):
@@ -84,9 +85,12 @@ class RowReader:
     def record(self, line: int, row: dict[str, Any]) -> Record:
         get = row.get
         own_id, response = get("id"), get("response")
-        record_id = str(line if own_id is None else own_id)
+        record_id = own_id if type(own_id) is str else str(line if own_id is None else own_id)
         if response is None:
             raise UnusableRow(f'has no "{self.fields.get("response", "response")}" field to score')
+        if isinstance(response, str) and _TEXTS.issuperset(row) and type(get("prompt")) in _TEXT:
+            facts = RecordFacts(self._shared, response, get("prompt"), get("groundTruth"), {}, {})
+            return Record(record_id, line, facts)
         if isinstance(response, str) and _PLAIN.issuperset(row):
             prompt, context, metadata = get("prompt"), get("context"), get("metadata")
             agent_id, session_id = get("agentId"), get("sessionId")

@@ -9,12 +9,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 from typing import Any, get_args
 
 from ..base.lazy_dataclass import dataclass
 from ..evaluators.results import Outcome
+from .spread import Distribution
 
-BINS = 10
 EvaluatorRow = tuple[str, str, str, float | None]
 """What one evaluator came to on a record: its name, its kind, the outcome in a word, and the value."""
 Numbers = Mapping[str, float]
@@ -60,68 +61,6 @@ class Duplicates:
 
 
 @dataclass(slots=True)
-class Distribution:
-    """Numbers as a count, their mean and spread, and a histogram over 0–1.
-
-    Powers are summed of the distance to the first number: sums of large numbers would cancel each other out.
-    """
-
-    count: int = 0
-    total: float = 0.0
-    origin: float = 0.0
-    sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    bins: list[int] = field(default_factory=lambda: [0] * BINS)
-
-    def add_all(self, values: Sequence[float]) -> None:
-        """Take numbers, one after the other."""
-        if not values:
-            return
-        origin = self.origin if self.count else values[0]
-        first, second, third = self.sums
-        total, bins = self.total, self.bins
-        for value in values:
-            distance = value - origin
-            square = distance * distance
-            first += distance
-            second += square
-            third += square * distance
-            total += value
-            bins[0 if value <= 0 else BINS - 1 if value >= 1 else int(value * BINS)] += 1
-        self.origin, self.sums, self.total = origin, (first, second, third), total
-        self.count += len(values)
-
-    def merge(self, other: Distribution) -> None:
-        if not self.count:
-            self.origin = other.origin
-        moved = _moved(other.sums, other.count, other.origin - self.origin)
-        self.sums = (self.sums[0] + moved[0], self.sums[1] + moved[1], self.sums[2] + moved[2])
-        self.count += other.count
-        self.total += other.total
-        self.bins = [a + b for a, b in zip(self.bins, other.bins, strict=True)]
-
-    @property
-    def mean(self) -> float | None:
-        return self.total / self.count if self.count else None
-
-    def central_sums(self) -> tuple[float, float]:
-        """The sums of the squared and the cubed deviations from the mean."""
-        if not self.count:
-            return 0.0, 0.0
-        _, second, third = _moved(self.sums, self.count, -self.sums[0] / self.count)
-        return max(second, 0.0), third
-
-
-def _moved(sums: tuple[float, float, float], count: int, by: float) -> tuple[float, float, float]:
-    """Sums of powers of distances that have all grown by a number."""
-    first, second, third = sums
-    return (
-        first + count * by,
-        second + 2 * by * first + count * by * by,
-        third + 3 * by * second + 3 * by * by * first + count * by**3,
-    )
-
-
-@dataclass(slots=True)
 class GroupTally:
     """The records of one group: their outcomes, and their overall score."""
 
@@ -159,10 +98,9 @@ class EvaluatorTally:
     def add_all(self, rows: Sequence[EvaluatorRow]) -> None:
         for outcome, count in Counter([row[2] for row in rows]).items():
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + count
-        for row in rows:
-            if (value := row[3]) is not None:
-                self.count += 1
-                self.total += value
+        values = [value for row in rows if (value := row[3]) is not None]
+        self.count += len(values)
+        self.total = sum(values, self.total)
 
     def merge(self, other: EvaluatorTally) -> None:
         self.count += other.count
@@ -192,8 +130,7 @@ class KnownSum:
 
     def add_all(self, values: Sequence[float]) -> None:
         self.records += len(values)
-        for value in values:
-            self.total += value
+        self.total = sum(values, self.total)
 
     def merge(self, other: KnownSum) -> None:
         self.records += other.records
@@ -251,22 +188,25 @@ class DatasetSummary:
     def count_all(self, results: Sequence[RecordCount]) -> None:
         """Count results without their errors, in their order."""
         self.records += len(results)
-        rows: defaultdict[str, list[EvaluatorRow]] = defaultdict(list)
-        for outcome, overall, _, _, evaluators, group, _ in results:
-            self.outcomes[outcome] += 1
-            for row in evaluators:
-                rows[row[0]].append(row)
+        for outcome, count in Counter([result[0] for result in results]).items():
+            self.outcomes[outcome] += count
+        for name, rows in _by_evaluator([result[4] for result in results]):
+            _tally(self.evaluators, name, rows[0][1]).add_all(rows)
+        for outcome, overall, _, _, _, group, _ in results:
             if group is not None:
                 self._group(group).add(outcome, overall)
-        for name, its_rows in rows.items():
-            _tally(self.evaluators, name, its_rows[0][1]).add_all(its_rows)
         self.overall.add_all([result[1] for result in results if result[1] is not None])
         for name, values in _by_name([scores for result in results if (scores := result[2])]):
             _spread(self.criteria, name).add_all(values)
         for name, values in _by_name([metrics for result in results if (metrics := result[3])]):
             _spread(self.metrics, name).add_all(values)
+        usages = [result[6] for result in results]
+        if len(set(map(id, usages))) == 1:
+            # Nothing is known of any of them, and who asks no model uses nothing.
+            usages = [usages[0]]
+        times = len(results) // len(usages) if usages else 0
         for name, known in self.used.items():
-            known.add_all([value for result in results if (value := result[6].get(name)) is not None])
+            known.add_all([value for usage in usages if (value := usage.get(name)) is not None] * times)
 
     def forget_results(self) -> None:
         """Count results from the start again; what the results file does not hold is kept."""
@@ -363,6 +303,20 @@ def _counted(result: Mapping[str, Any]) -> RecordCount:
         result.get("group"),
         result.get("usage") or {},
     )
+
+
+def _by_evaluator(
+    records: Sequence[Sequence[EvaluatorRow]],
+) -> Iterable[tuple[str, Sequence[EvaluatorRow]]]:
+    """The rows of each evaluator. As a rule every record has one of each, in the same order."""
+    if len(set(map(len, records))) == 1:
+        columns = list(zip(*records, strict=True))
+        if all(len({row[0] for row in column}) == 1 for column in columns):
+            return [(column[0][0], column) for column in columns]
+    rows: defaultdict[str, list[EvaluatorRow]] = defaultdict(list)
+    for row in chain.from_iterable(records):
+        rows[row[0]].append(row)
+    return rows.items()
 
 
 def _by_name(numbers: Iterable[Mapping[str, float]]) -> Iterable[tuple[str, list[float]]]:
