@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -73,14 +73,20 @@ def connect(path: Path, *, reading: bool = False, full_sync: bool = False) -> En
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        driver = _driver(connection)
         if not reading:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            # The writer begins by itself, before it knows who will need this connection.
+            if not driver.in_transaction:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
         elif not connection.get_execution_options().get(_AT_ONCE):
             # Waits for nobody, so that no error has to be translated; that would take longer than the query.
-            driver = cast(sqlite3.Connection, connection.connection.dbapi_connection)
             driver.execute("BEGIN")
 
     return engine
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    return cast(sqlite3.Connection, connection.connection.dbapi_connection)
 
 
 def set_up(connection: sqlite3.Connection, *, reading: bool = False, full_sync: bool = False) -> None:
@@ -126,6 +132,40 @@ def _data_version(connection: sqlite3.Connection) -> int:
         return connection.execute("PRAGMA data_version").fetchone()[0]
     except sqlite3.OperationalError:
         return -1
+
+
+class _Writer:
+    """The connection that writes, kept from one transaction to the next: to open one takes longer than most
+    transactions."""
+
+    def __init__(self, path: Path, *, full_sync: bool) -> None:
+        self._engine = connect(path, full_sync=full_sync)
+        self._open: Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Generator[Transaction]:
+        """Everything or nothing; after a failure the next one gets another connection."""
+        try:
+            connection = self._open = self._open or retry_while_busy(self._engine.connect)
+            driver = _driver(connection)
+            retry_while_busy(lambda: driver.execute("BEGIN IMMEDIATE"))
+            yield Transaction(connection, driver=driver)
+            # Statements of the library have begun something there too.
+            connection.commit() if connection.in_transaction() else driver.execute("COMMIT")
+        except BaseException:
+            self._discard()
+            raise
+
+    def _discard(self) -> None:
+        connection, self._open = self._open, None
+        if connection is not None:
+            with suppress(DBAPIError, sqlite3.Error):
+                connection.invalidate()
+                connection.close()
+
+    def close(self) -> None:
+        self._discard()
+        self._engine.dispose()
 
 
 class SqliteDatabase:
@@ -233,15 +273,15 @@ class SqliteDatabase:
 
     def _write_all(self) -> None:
         """The writer thread: take what is waiting, commit it, resolve the futures."""
-        engine = connect(self.path, full_sync=self._full_sync)
+        writer = _Writer(self.path, full_sync=self._full_sync)
         try:
             going = True
             while going:
                 jobs, going = self._waiting()
                 if jobs:
-                    self._write_batch(engine, jobs)
+                    self._write_batch(writer, jobs)
         finally:
-            engine.dispose()
+            writer.close()
 
     def _waiting(self) -> tuple[list[_Job], bool]:
         jobs = [first] if (first := self._jobs.get()) is not None else []
@@ -251,29 +291,28 @@ class SqliteDatabase:
             jobs.append(job)
         return jobs, bool(jobs)
 
-    def _write_batch(self, engine: Engine, jobs: list[_Job]) -> None:
+    def _write_batch(self, writer: _Writer, jobs: list[_Job]) -> None:
         # Whoever was cancelled while waiting no longer wants it done.
         pending = [job for job in jobs if not job.future.cancelled()]
-        changes = self._commit(engine, pending) if pending else (False, False)
-        work, events = changes if changes is not None else self._one_by_one(engine, pending)
+        changes = self._commit(writer, pending) if pending else (False, False)
+        work, events = changes if changes is not None else self._one_by_one(writer, pending)
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._resolve, jobs, work, events)
 
-    def _one_by_one(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool]:
+    def _one_by_one(self, writer: _Writer, jobs: list[_Job]) -> tuple[bool, bool]:
         """After a failed commit: each alone, so that only those fail that cannot be done."""
         work = events = False
         for job in jobs:
             job.error = None
-            new_work, new_events = self._commit(engine, [job]) or (False, False)
+            new_work, new_events = self._commit(writer, [job]) or (False, False)
             work, events = work or new_work, events or new_events
         return work, events
 
-    def _commit(self, engine: Engine, jobs: list[_Job]) -> tuple[bool, bool] | None:
+    def _commit(self, writer: _Writer, jobs: list[_Job]) -> tuple[bool, bool] | None:
         """Run the jobs in one transaction; none when it failed as a whole."""
         try:
             self._check_file()
-            with retry_while_busy(engine.connect) as connection, retry_while_busy(connection.begin):
-                unit = Transaction(connection)
+            with writer.transaction() as unit:
                 for job in jobs:
                     self._run(unit, job)
                 unit.write()
