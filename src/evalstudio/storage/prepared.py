@@ -73,13 +73,16 @@ class Prepared:
 
     def first_row(self, unit: Unit, values: Values) -> Sequence[Any] | None:
         """Run it; the first row that comes back, its columns in the statement's order."""
+        rows = self.rows(unit, values)
+        return rows[0] if rows else None
+
+    def rows(self, unit: Unit, values: Values) -> Sequence[Sequence[Any]]:
+        """Run it; all rows that come back, as the database has them."""
         if unit.is_postgres or not self._often:
-            return unit.connection.execute(self._statement, values).first()
+            return unit.connection.execute(self._statement, values).all()
         if self._compiled is None:
             self._compiled = _Compiled(self._statement, unit.connection.dialect)
-        cursor = unit.driver.execute(self._compiled.text, self._compiled.arguments(values))
-        rows = cursor.fetchall()
-        return rows[0] if rows else None
+        return unit.driver.execute(self._compiled.text, self._compiled.arguments(values)).fetchall()
 
 
 def insert_rows(unit: Unit, table: Table, rows: Sequence[dict[str, Any]]) -> None:

@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Text,
-    and_,
     bindparam,
     exists,
     func,
@@ -30,6 +29,7 @@ from ..evaluators.results import Verdict
 from ..project.entities import Execution, name_key
 from .attempts import end
 from .contract import ClaimedRun, Heartbeat, IdempotencyKey, Lease, NewRun, RunEnding, Snapshot
+from .prepared import Prepared
 from .rows import AnyRow, SnapshotCache, execution_of, keep, summary_of
 from .schema import COUNTED, HELD, WAITING, executions, outputs, runs
 from .transaction import DATABASE_CLOCK, Transaction, known_target, now_ms, remember
@@ -151,8 +151,11 @@ def has_work(unit: Transaction) -> bool:
 def _has_expired(unit: Transaction) -> ColumnElement[bool]:
     """Leases that are over. One that is not from this clock (the machine was started anew) is over too."""
     clock = unit.clock()
-    over = runs.c.lease_until < clock
-    return over if unit.is_postgres else or_(over, runs.c.lease_until > clock + _LONGEST_LEASE_MS)
+    return runs.c.lease_until < clock if unit.is_postgres else _is_over(clock)
+
+
+def _is_over(clock: Any) -> ColumnElement[bool]:
+    return or_(runs.c.lease_until < clock, runs.c.lease_until > clock + _LONGEST_LEASE_MS)
 
 
 def claim(
@@ -168,7 +171,7 @@ def claim(
 
     The limit holds over all processes of the database.
     """
-    take_back(unit, _has_expired(unit), "its worker was lost")
+    _take_back_expired(unit)
     capacity = None if per_connector is None else _capacity(unit, per_connector)
     chosen = _choose(unit, limit, capacity, execution_id)
     if not chosen:
@@ -218,6 +221,8 @@ def _capacity(unit: Transaction, per_connector: int) -> dict[str | None, int]:
 def _choose(
     unit: Transaction, limit: int, capacity: dict[str | None, int] | None, execution_id: str | None
 ) -> list[str]:
+    if capacity is None and execution_id is not None and not unit.is_postgres:
+        return [run_id for (run_id,) in _NEXT.rows(unit, {"execution": execution_id, "free": limit})]
     chosen: list[str] = []
     while len(chosen) < limit:
         free = limit - len(chosen)
@@ -325,6 +330,21 @@ def workers(unit: Transaction) -> list[str]:
     return list(unit.connection.execute(select(runs.c.worker_id).where(HELD).distinct()).scalars())
 
 
+# What every claim asks of SQLite, where nothing has to be locked.
+_NEXT = Prepared(
+    select(runs.c.id)
+    .where(WAITING, runs.c.execution_id == bindparam("execution"))
+    .order_by(runs.c.queued, runs.c.id)
+    .limit(bindparam("free", type_=BigInteger))
+)
+_EXPIRED = Prepared(select(runs.c.id).where(HELD, _is_over(bindparam("clock", type_=BigInteger))).limit(1))
+
+
+def _take_back_expired(unit: Transaction) -> None:
+    if unit.is_postgres or _EXPIRED.first_row(unit, {"clock": unit.clock()}) is not None:
+        take_back(unit, _has_expired(unit), "its worker was lost")
+
+
 def take_back(
     unit: Transaction, which: ColumnElement[bool], why: str, *, lost: bool = True, most: int | None = None
 ) -> int:
@@ -332,7 +352,7 @@ def take_back(
     most = MOST_LOSSES if most is None else most
     rows = unit.connection.execute(
         select(runs.c.id, runs.c.execution_id, runs.c.attempt, runs.c.losses)
-        .where(and_(HELD, which))
+        .where(HELD, which)
         .limit(_BATCH)
         .with_for_update(skip_locked=True)
     ).all()

@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from typing import cast as cast_to
 
 from sqlalchemy import (
@@ -38,7 +38,7 @@ from ..project.entities import OVER, UNFINISHED, reasons_of
 from . import schema
 from .contract import IdempotencyKey
 from .errors import KeyReused, StorageError, StorageUnavailable
-from .prepared import insert_rows
+from .prepared import Prepared, insert_rows
 from .schema import COUNTED, idempotency
 
 CHANNEL = "evalstudio"
@@ -46,17 +46,28 @@ _EVENTS_LOCK = 0x65766C73
 DATABASE_CLOCK = cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 _INSERT_ROWS = 5000
 
+
+class _Counted(NamedTuple):
+    """How an execution stands once its runs are counted."""
+
+    status: str
+    total: int
+    queued: int
+    running: int
+    cancelled: int
+    cancelling: bool
+    partial: str | None
+    until_decided: Any
+
+
 _table = schema.executions.c
 _added: dict[str, Any] = {name: _table[name] + bindparam(f"plus_{name}") for name in COUNTED}
 # Built once: putting a statement together costs more than running it.
-_COUNT = (
+_COUNT = Prepared(
     update(schema.executions)
     .where(_table.id == bindparam("execution"))
     .values(_added | {"updated": bindparam("updated")})
-    .returning(
-        *(_table[name] for name in ("status", "total", "queued", "running", "cancelled", "cancelling")),
-        *(_table[name] for name in ("partial", "until_decided")),
-    )
+    .returning(*(_table[name] for name in _Counted._fields))
 )
 
 
@@ -170,9 +181,10 @@ class Transaction:
     def _write_counts(self, execution_id: str, changes: dict[str, int]) -> None:
         values: dict[str, Any] = {f"plus_{name}": change for name, change in changes.items()}
         values |= {"execution": execution_id, "updated": now_ms()}
-        row = self.connection.execute(_COUNT, values).one_or_none()
-        if row is None:
+        counted = _COUNT.first_row(self, values)
+        if counted is None:
             return
+        row = _Counted(*counted)
         status = _status(row.total, row.queued, row.running, row.cancelled, row.cancelling)
         repeating = row.until_decided is not None and UNFINISHED in reasons_of(row.partial)
         if repeating and status == "completed" and not (row.cancelled or row.cancelling):
