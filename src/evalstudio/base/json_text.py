@@ -161,9 +161,13 @@ def _strings_at_top(value: Holder) -> int:
 def _strings_in(value: Holder) -> int:
     count, left = 0, [value]
     for holder in left:
-        count += _strings_at_top(holder)
-        items = holder.values() if isinstance(holder, dict) else holder
-        left += [item for item in items if type(item) in _HOLDERS]
+        is_object = isinstance(holder, dict)
+        count += len(holder) if is_object else 0
+        for item in holder.values() if is_object else holder:
+            if type(item) is str:
+                count += 1
+            elif type(item) in _HOLDERS:
+                left.append(item)
     return count
 
 
