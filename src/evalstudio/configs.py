@@ -29,7 +29,10 @@ TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\Z")
 class StrictConfig(StrictValues):
     """The base of our own configs: camelCase in JSON, unknown keys refused, never changed after loading."""
 
+    # Most processes use few of them: each is built when it is first used. Bodies of requests are not: the
+    # web framework builds those as it needs them.
     model_config = ConfigDict(
+        defer_build=True,
         alias_generator=to_camel,
         populate_by_name=True,
         extra="forbid",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from .booleans import read_bool
@@ -73,9 +73,6 @@ def _strict(schema: Any, owner: type | None) -> Any:
 
 class StrictValues(BaseModel):
     """A model whose own numbers and truth values are not read from text, nor from each other."""
-
-    # Most processes use few of them: each is built when it is first used.
-    model_config = ConfigDict(defer_build=True)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
