@@ -32,6 +32,7 @@ def outcome(path: Path) -> tuple[list[str], list[str]]:
         (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not valid JSON"),
         (b'{"messages":[{"role":"user","content":"a","n":NaN}]}', "messages[0].n is nan"),
         (b'{"messages":[{"role":"user","content":"a","content":"b"}]}', '"content" is there twice'),
+        (b'{"messages":[],"n":NaN,"n":1}', '"n" is there twice'),
         (b'{"messages":"text"}', "is in no known format"),
         (b'{"messages":[]}', "has no message of the user"),
         (b'{"messages":[7]}', "message 1 is an int"),
@@ -48,6 +49,15 @@ def test_a_bad_line_costs_itself_alone(tmp_path: Path, line: bytes, problem: str
     assert len(problems) == 1
     assert f"{tmp_path}/x:2: " in problems[0]
     assert problem in problems[0]
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_an_object_by_itself_that_says_something_twice_is_refused(tmp_path: Path, end: str) -> None:
+    said = '[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]'
+    (tmp_path / "x").write_text(f'{{"messages":{said},\n"messages":{said}}}{end}')
+    read, problems = outcome(tmp_path / "x")
+    assert read == []
+    assert '"messages" is there twice' in problems[0]
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -124,6 +124,29 @@ def test_tools_that_no_message_shows_are_there_too() -> None:
     assert shown(one) == [["Delete it", "assistant: ['delete']", "tool: []", "assistant: Done."]]
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ('{"id": 1, "id": 2}', '{"id": 1, "id": 2}'),
+        ('{"id": 1}', '{"id": 1}'),
+        ("number 1", '{"input":"number 1"}'),
+    ],
+)
+def test_arguments_of_a_tool_that_can_be_read_in_two_ways_stay_as_they_are(given: str, kept: str) -> None:
+    """Wrapped as a text they would be no call that is forbidden with one of them."""
+    chat = chat_span(1, 1, said=[("user", "Delete it")], answer="Done.")
+    start = int(chat["startTimeUnixNano"])
+    tool = flat_span(
+        {"openinference.span.kind": "TOOL", "tool.name": "delete", "input.value": given},
+        span=2,
+        startTimeUnixNano=str(start + 1),
+        endTimeUnixNano=str(start + 2),
+    )
+    (turn,) = conversation(chat, tool).turns
+    (call,) = turn.messages[0].tool_calls
+    assert call.function.arguments == kept
+
+
 def test_what_an_agent_inside_a_tool_called_is_there_and_what_it_said_is_not() -> None:
     chat = chat_span(1, 1, said=[("user", "Ask the expert")], answer="It is 4.")
     start = int(chat["startTimeUnixNano"])

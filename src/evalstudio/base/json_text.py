@@ -202,13 +202,18 @@ def why_not_json(text: bytes, error: json.JSONDecodeError) -> str:
     return f"is not valid JSON: {error.msg} (column {error.colno})"
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What a reader of JSON makes of the fields of an object, if no key is there twice."""
     fields: dict[str, Any] = {}
     for key, value in pairs:
         if key in fields:
-            raise UnclearJson(f'JSON that can be read in more than one way: "{key[:40]}" is there twice')
+            raise UnclearJson(there_twice(key))
         fields[key] = value
     return fields
+
+
+def there_twice(key: str) -> str:
+    return f'JSON that can be read in more than one way: "{key[:40]}" is there twice'
 
 
 def _number(text: str) -> float:
@@ -223,6 +228,6 @@ def _no_number(text: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_number, parse_constant=_no_number, strict=False
+    object_pairs_hook=fields_once, parse_float=_number, parse_constant=_no_number, strict=False
 )
-_ONCE = json.JSONDecoder(object_pairs_hook=_object, strict=False)
+_ONCE = json.JSONDecoder(object_pairs_hook=fields_once, strict=False)

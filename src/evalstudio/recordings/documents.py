@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import orjson
 
-from ..base.json_text import UnclearJson, json_once, why_not_json
+from ..base.json_text import UnclearJson, fields_once, json_once, there_twice, why_not_json
 from ..base.lazy_dataclass import dataclass
 from ..base.paths import fields_of, items_of
 from ..base.problems import path_text
@@ -162,7 +162,9 @@ def _with_constants(text: bytes, error: orjson.JSONDecodeError) -> Any:
     if not _NO_NUMBER.search(text):
         raise ValueError(why_not_json(text, error)) from None
     try:
-        return _without_nan(json.loads(text), ())
+        return _without_nan(json.loads(text, object_pairs_hook=fields_once), ())
+    except UnclearJson as unclear:
+        raise ValueError(f"is {unclear}") from None
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError(why_not_json(text, error)) from None
 
@@ -265,6 +267,8 @@ class _Envelope:
     def _fields(self, fields: dict[str, Any], path: tuple[str, ...]) -> Iterator[Document | Unreadable]:
         for name in self.stream.names():
             inner = (*path, name)
+            if name in fields:
+                self.problem = self.problem or f"is {there_twice(name)}"
             token = self.stream.peek()
             if token == b"[" and inner in _LISTS and (_LISTS[inner] or name) in {*fields, name}:
                 yield from self._split(fields, inner)

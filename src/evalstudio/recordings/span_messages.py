@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-from ..base.json_text import json_bytes, json_once, json_text
+from ..base.json_text import UnclearJson, json_bytes, json_once, json_text
 from ..base.lazy_dataclass import dataclass
 from ..base.text import cut
 from ..messages import (
@@ -87,8 +87,18 @@ def _argument_text(arguments: Any) -> str:
     if arguments is None:
         return "{}"
     if isinstance(arguments, str):
-        return arguments if isinstance(_parsed(arguments), dict) else json_text({"input": arguments})
+        return arguments if _is_object(arguments) else json_text({"input": arguments})
     return json_text(arguments)
+
+
+def _is_object(arguments: str) -> bool:
+    """Whether a text is an object, be it one that says something twice: no check may take that for a text."""
+    try:
+        return isinstance(json_once(arguments), dict)
+    except UnclearJson:
+        return True
+    except ValueError:
+        return False
 
 
 def key_of(message: Message) -> Key:
