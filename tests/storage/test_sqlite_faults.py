@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from evalstudio.project.entities import StoredPersona
 from evalstudio.storage import sqlite
 from evalstudio.storage.errors import NotFound, StorageError
 from evalstudio.storage.opening import DEFAULT_PATH, migrate, open_store, sqlite_path, status
+from evalstudio.storage.sqlite import SqliteDatabase
+from evalstudio.storage.transaction import Transaction
 
 SETTINGS = StorageSettings()
 
@@ -217,3 +220,28 @@ async def test_commits_wait_for_the_disk_where_asked(tmp_path: Path, synchronous
     async with await open_store(settings, tmp_path) as store:
         query = text("PRAGMA synchronous")
         assert await store.database.write(lambda unit: unit.connection.execute(query).scalar()) == level
+
+
+async def test_a_statement_that_a_failed_write_still_holds_does_not_keep_the_database_locked(
+    tmp_path: Path,
+) -> None:
+    database = SqliteDatabase(tmp_path / "held.db")
+
+    def add(number: int) -> Callable[[Transaction], None]:
+        return lambda unit: unit.driver.execute("insert into t values (?)", [number]) and None
+
+    def fail(unit: Transaction) -> None:
+        # What it has begun to read stays with the error, until that is gone.
+        held.append(unit.connection.execute(text("select a from t")))
+        unit.driver.execute("insert into t values (3)")
+        unit.driver.execute("insert into nowhere values (1)")
+
+    held: list[object] = []
+    await database.write(lambda unit: unit.driver.execute("create table t (a integer)") and None)
+    await asyncio.gather(*(database.write(add(number)) for number in (1, 2)))
+    with pytest.raises(StorageError):
+        await database.write(fail)
+    await database.write(add(4))
+    numbers = await database.read(lambda unit: unit.driver.execute("select a from t").fetchall())
+    assert sorted(number for (number,) in numbers) == [1, 2, 4]
+    await database.close()

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from ..base.concurrency import settle
 from ..base.lazy_dataclass import dataclass
@@ -144,7 +144,7 @@ class _Writer:
 
     @contextmanager
     def transaction(self) -> Generator[Transaction]:
-        """Everything or nothing; after a failure the next one gets another connection."""
+        """Everything or nothing."""
         try:
             connection = self._open = self._open or retry_while_busy(self._engine.connect)
             driver = _driver(connection)
@@ -153,13 +153,23 @@ class _Writer:
             # Statements of the library have begun something there too.
             connection.commit() if connection.in_transaction() else driver.execute("COMMIT")
         except BaseException:
-            self._discard()
+            self._undo()
             raise
+
+    def _undo(self) -> None:
+        """Take back what was begun; a connection that cannot do even that is replaced by another."""
+        if (connection := self._open) is None:
+            return
+        try:
+            connection.rollback()
+            _driver(connection).rollback()
+        except (SQLAlchemyError, sqlite3.Error):
+            self._discard()
 
     def _discard(self) -> None:
         connection, self._open = self._open, None
         if connection is not None:
-            with suppress(DBAPIError, sqlite3.Error):
+            with suppress(SQLAlchemyError, sqlite3.Error):
                 connection.invalidate()
                 connection.close()
 
