@@ -17,15 +17,25 @@ from hypothesis import strategies as some
 from tests.support.scoring_files import LENGTH_PLAN, PLAN, Folder, rows
 
 from evalstudio.base.problems import InvalidInput
+from evalstudio.scoring import shard_folders
 from evalstudio.scoring import shards as cutting
 from evalstudio.scoring.dataset_files import DatasetFile
 from evalstudio.scoring.datasets import LONGEST_LINE, BadRecord, Chunk, DatasetError, read_chunks
 from evalstudio.scoring.job import set_up
 from evalstudio.scoring.results_file import UNFINISHED, read_note
+from evalstudio.scoring.shard_folders import MANIFEST, LocalFolder, Start, is_current
 from evalstudio.scoring.shard_results import MergedShards, ShardedResults, folder_of
 from evalstudio.scoring.shard_scoring import ShardOutcome, score_shard
 from evalstudio.scoring.sharded import score_in_shards
-from evalstudio.scoring.shards import Shard, ShardIndex, byte_shards, carried_shards, index_shard, numbered
+from evalstudio.scoring.shards import (
+    Shard,
+    ShardIndex,
+    byte_shards,
+    carried_shards,
+    index_chunks,
+    index_shard,
+    numbered,
+)
 from evalstudio.scoring.summary import DatasetSummary
 
 
@@ -252,6 +262,38 @@ def test_row_groups_that_are_rewritten_meanwhile_are_noticed(folder: Folder) -> 
         sharded(folder, "d.parquet", meanwhile=lambda: write("no!"))
 
 
+@pytest.mark.parametrize("over", [-1, 0, 1, 20_000, 70_000])
+def test_whether_a_line_is_too_long_does_not_depend_on_how_it_is_read(tmp_path: Path, over: int) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_bytes(b'{"response":"a"}\n' + b"x" * (LONGEST_LINE + over) + b'\n{"response":"b"}\n')
+    dataset = DatasetFile(str(path))
+    shard = Shard(0, "bytes", 0, dataset.size)
+    digests = set[str]()
+    for size in (1 << 13, 1 << 16, 1 << 18, 1_000_003):
+        chunks = list(shard.read(dataset, size))
+        assert [(one.line, one.message) for chunk in chunks for one in chunk.bad] == (
+            [(2, "the line is longer than 16 MB")] if over > 0 else []
+        )
+        assert [line for line, _ in flat(chunks)] == ([1, 3] if over > 0 else [1, 2, 3])
+        digests.add(index_chunks(iter(chunks), 1).digest)
+    assert len(digests) == 1
+
+
+def test_moments_out_of_range_cost_their_own_records_in_shards_too(folder: Folder) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    moments = pyarrow.array([0 if n % 20 else 2**60 for n in range(60)]).cast(pyarrow.timestamp("us"))
+    said = pyarrow.array([f"answer {n}" for n in range(60)])
+    table = pyarrow.Table.from_arrays([said, moments], names=["response", "when"])
+    pyarrow.parquet.write_table(table, folder.path / "d.parquet", row_group_size=5)
+    folder.plan(LENGTH_PLAN)
+    with pytest.raises(Killed):
+        sharded(folder, "d.parquet", skip_bad=True, stop_after=3)
+    summary, _ = sharded(folder, "d.parquet", skip_bad=True, resume=True)
+    assert (summary.records, summary.bad) == (57, 3)
+
+
 def test_a_line_that_is_too_long_may_stand_anywhere_when_it_is_resumed(folder: Folder) -> None:
     lines = [json.dumps(row) for row in rows(20)]
     lines[10] = f'"{"x" * LONGEST_LINE}"'
@@ -399,6 +441,19 @@ def test_what_a_worker_of_another_job_still_writes_is_not_taken(folder: Folder) 
         (folder_of(folder.output) / name).write_bytes(data)
     summary, _ = sharded(folder, resume=True)
     assert (summary.records, summary.resumed, list(summary.evaluators)) == (60, 0, ["rule-based"])
+
+
+@pytest.mark.parametrize(("torn", "current"), [(1, True), (4, True), (9, False)])
+def test_a_manifest_that_is_written_while_it_is_read_is_read_again(
+    torn: int, current: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_folders, "_PAUSE_SECONDS", 0.0)
+    parts = iter([b'{"token":"a"}n":"b"}'] * torn)
+    whole = LocalFolder(tmp_path, Start("0", "a"))
+    whole.write(MANIFEST, b'{"token":"a"}')
+    read = LocalFolder.read
+    monkeypatch.setattr(LocalFolder, "read", lambda self, name: next(parts, None) or read(self, name))
+    assert is_current(whole) == current
 
 
 def test_a_place_that_lies_behind_is_no_end_of_a_shard() -> None:

@@ -167,6 +167,13 @@ def lines_of(file: LineSource, name: str, chunk_bytes: int, size: int, number: i
                 skip_line(file)
                 number, rest = number + 1, b""
             continue
+        if rest and len(rest) + (first := block.find(b"\n")) > LONGEST_LINE:
+            # Whether a line is too long must not depend on how the file is read.
+            bad.append(too_long(name, number))
+            number, rest, block, cut = number + 1, b"", block[first + 1 :], cut - first - 1
+            if cut < 0:
+                rest = block
+                continue
         data, rest = rest + block[:cut], block[cut + 1 :]
         count = data.count(b"\n") + 1
         yield Chunk(data, range(number, number + count), bad, share_of(file, size))

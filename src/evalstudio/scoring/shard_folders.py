@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -134,6 +135,10 @@ class AddressFolder:
         self.address.remove(name)
 
 
+_TRIES = 5
+_PAUSE_SECONDS = 0.05
+
+
 def check_start(folder: ShardFolder) -> None:
     """Refuse to go on where another command has begun to write: at an address nothing can be locked."""
     if not is_current(folder):
@@ -143,11 +148,17 @@ def check_start(folder: ShardFolder) -> None:
 
 def is_current(folder: ShardFolder) -> bool:
     """Whether this is the folder of the command, and not one of the same name on another machine."""
-    try:
-        manifest: Any = orjson.loads(folder.read(MANIFEST))
-        return manifest["token"] == folder.start.token
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
-        return False
+    for left in reversed(range(_TRIES)):
+        try:
+            manifest: Any = orjson.loads(folder.read(MANIFEST))
+            return manifest["token"] == folder.start.token
+        except orjson.JSONDecodeError:
+            # At an address it is read in several requests, between which it may have been written anew.
+            if left:
+                time.sleep(_PAUSE_SECONDS)
+        except (OSError, KeyError, TypeError):
+            return False
+    return False
 
 
 def write_safely(path: Path, data: bytes) -> None:

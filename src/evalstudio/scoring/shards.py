@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from io import BufferedReader
+from io import SEEK_END, BufferedReader
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from ..base.lazy_dataclass import dataclass
 from .dataset_files import DatasetFile
@@ -38,7 +38,7 @@ class Shard:
 
     ``first_line`` is the number of its first record. ``chunks`` are its records where it carries them along.
     ``digest`` tells whether it still holds what it held when it was cut: the hash of its records where they
-    were read, of what the file says of them where they are row groups.
+    were read, of what the file says of all its row groups where it is one of those.
     """
 
     number: int
@@ -91,16 +91,20 @@ class ShardHash:
 
     def __init__(self, first_line: int) -> None:
         self._hash, self._first = hashlib.blake2b(digest_size=16), first_line
+        # By itself, for it depends on the chunks between which lines a bad one is told.
+        self._bad = hashlib.blake2b(digest_size=16)
 
     def add(self, chunk: Chunk) -> None:
         if chunk.numbers:
             self._hash.update(chunk.data)
             self._hash.update(b"\n")
         for problem in chunk.bad:
-            self._hash.update(f"\0{problem.line - self._first}\0{problem.message}\0".encode())
+            self._bad.update(f"\0{problem.line - self._first}\0{problem.message}\0".encode())
 
     def hexdigest(self) -> str:
-        return self._hash.hexdigest()
+        whole = self._hash.copy()
+        whole.update(self._bad.digest())
+        return whole.hexdigest()
 
 
 def index_shard(shard: Shard, dataset: DatasetFile) -> ShardIndex:
@@ -148,27 +152,23 @@ def _read_bytes(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterato
 def _read_groups(shard: Shard, dataset: DatasetFile, chunk_bytes: int) -> Iterator[Chunk]:
     with dataset.open() as file:
         groups = range(shard.start, shard.end)
-        if _groups_digest(_facts(dataset, file), groups) != shard.digest:
+        if _footer_digest(file) != shard.digest:
             raise changed_meanwhile(dataset, shard.first_line)
         file.seek(0)
         yield from packed(parquet_rows(dataset.name, file, groups, shard.first_line - 1), chunk_bytes)
 
 
-def _facts(dataset: DatasetFile, file: BufferedReader) -> Any:
-    """What a Parquet file says of its row groups."""
-    parquet = parquet_reader(dataset.name)
-    try:
-        return parquet.read_metadata(file)
-    except (OSError, ValueError) as error:
-        raise unreadable_parquet(dataset.name, 1, error) from None
+def _footer_digest(file: BufferedReader) -> str:
+    """A hash of what a Parquet file says of its row groups: sizes, places and statistics of their columns."""
+    size = file.seek(0, SEEK_END)
+    file.seek(max(0, size - _FOOTER_END))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(0, size - _FOOTER_END - length))
+    return hashlib.blake2b(file.read(length), digest_size=16).hexdigest()
 
 
-def _groups_digest(facts: Any, groups: range) -> str:
-    """A hash of sizes, places and statistics, in which files with other records differ."""
-    if groups.stop > facts.num_row_groups:
-        return ""
-    told = repr([facts.row_group(number).to_dict() for number in groups])
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+# The length of the footer, and the mark of the format.
+_FOOTER_END = 8
 
 
 def can_be_cut(dataset: DatasetFile) -> Cut:
@@ -219,8 +219,14 @@ def _line_start(file: BufferedReader, place: int) -> int:
 
 def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
     """Row groups of a Parquet file, several small ones together."""
-    with dataset.open() as file:
-        facts = _facts(dataset, file)
+    parquet = parquet_reader(dataset.name)
+    try:
+        with dataset.open() as file:
+            digest = _footer_digest(file)
+            file.seek(0)
+            facts = parquet.read_metadata(file)
+    except (OSError, ValueError) as error:
+        raise unreadable_parquet(dataset.name, 1, error) from None
     groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
     sizes = [(group.num_rows, group.total_byte_size) for group in groups]
     shards: list[Shard] = []
@@ -231,7 +237,6 @@ def group_shards(dataset: DatasetFile, size: int, ends: Ends) -> list[Shard]:
         known = ends.get(len(shards))
         if number == len(sizes) or (weight_so_far >= size if known is None else number >= known):
             share = (first_line + rows - 1) / max(1, total)
-            digest = _groups_digest(facts, range(start, number))
             shards.append(Shard(len(shards), "rowGroups", start, number, first_line, share, digest=digest))
             start, first_line, rows, weight_so_far = number, first_line + rows, 0, 0
     return shards
