@@ -230,12 +230,13 @@ def _check_reachable(address: str) -> None:
 def _check_token(ray: Any, address: str) -> None:
     """Ray itself tries a token that is not the cluster's for twenty seconds, deaf to signals."""
     client = getattr(getattr(ray, "_raylet", None), "GcsClient", None)
-    if client is None or address == "auto" or "://" in address:
+    refused = getattr(getattr(ray, "exceptions", None), "AuthenticationError", None)
+    if client is None or refused is None or address == "auto" or "://" in address:
         return
     try:
         with _without_standard_error():
             client(address=address)
-    except ray.exceptions.AuthenticationError:
+    except refused:
         message = "asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to that of the cluster"
         raise ClusterUnavailable(f"the Ray cluster at {address} {message}") from None
 
@@ -243,7 +244,12 @@ def _check_token(ray: Any, address: str) -> None:
 @contextmanager
 def _without_standard_error() -> Generator[None]:
     """Native code writes its own lines, whatever the log level; what is wrong is raised as well."""
-    kept = os.dup(2)
+    try:
+        kept = os.dup(2)
+    except OSError:
+        # It is closed already.
+        yield
+        return
     try:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
