@@ -40,7 +40,7 @@ _NOT_PLAIN = frozenset({"missing", "unbounded", UNSEEN_MODEL})
 # How many of what repeats are kept.
 _MOST_KEPT = 5_000
 # Of what all results of a record come to together, about a kilobyte each.
-_MOST_COMBINED = 2_000
+_MOST_COMBINED = 5_000
 _NO_NUMBERS: dict[str, float] = {}
 _SUCCESS = {"pass": True, "fail": False, "measured": None}
 _VERDICTS = {
