@@ -109,6 +109,8 @@ def checked_runner(
 Progress = Callable[[DatasetSummary, float], None]
 # A worker hands its results over chunk by chunk; where a model is asked, a chunk must not take minutes.
 MODEL_CHUNK_BYTES = 1 << 13
+# What goes to another process should keep it busy for longer than it takes to get there and back.
+SENT_CHUNK_BYTES = 1 << 18
 
 
 def score_dataset(
@@ -175,7 +177,9 @@ def _remaining(
     job: ScoringJob, resources: JobResources, results: ResultsFile, summary: DatasetSummary
 ) -> Iterator[Chunk]:
     """What is left to score: after what a resumed run has done, and up to the limit."""
-    size = CHUNK_BYTES if resources.runner.inline else MODEL_CHUNK_BYTES
+    size = MODEL_CHUNK_BYTES
+    if resources.runner.inline:
+        size = SENT_CHUNK_BYTES if workers_of(job, resources.runner) > 1 else CHUNK_BYTES
     left = None if job.limit is None else job.limit - summary.records
     done, rows = results.last_line, 0
     whole = read_dataset(job, resources.plan, size)
