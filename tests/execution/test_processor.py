@@ -236,12 +236,20 @@ class TestTakingOver:
 
 class TestHowMuchAtOnce:
     async def most_running(self, project: Project, processor: Processor) -> int:
-        most = 0
-        async with working(processor, until=project.done) as work:
-            while not work.done():
-                most = max(most, (await project.store.execution(project.execution.id)).counts.running)
-                await asyncio.sleep(0.01)
-            await work
+        running, most, execute = 0, 0, RunWorker.execute
+
+        async def counted(worker: RunWorker, claimed: Any) -> Any:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            try:
+                return await execute(worker, claimed)
+            finally:
+                running -= 1
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RunWorker, "execute", counted)
+            await processor.run(stop=asyncio.Event(), until=project.done)
         return most
 
     async def test_the_caller_says_how_many(self, prepared: Any) -> None:
