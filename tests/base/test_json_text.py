@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -57,6 +58,18 @@ def test_a_key_that_is_there_twice_is_found_and_no_other(text: str, as_bytes: bo
 def test_a_key_twice_is_found_at_any_depth(text: str) -> None:
     with pytest.raises(UnclearJson):
         json_once(text)
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, "1e400", "-0.0", "1" * 40])
+def test_a_number_that_readers_differ_in_raises_nothing_else(number: str) -> None:
+    """What follows makes it a text that is read a second time."""
+    text = f'{{"a":{number},"b":"\\\\"}}'
+    try:
+        json_once(text)
+    except orjson.JSONDecodeError:
+        assert len(number) > 1000 or "e" in number
+    with pytest.raises((UnclearJson, orjson.JSONDecodeError)):
+        json_once(text.replace('"b"', '"a"'))
 
 
 def test_what_is_too_deep_to_tell_is_unclear() -> None:

@@ -230,4 +230,5 @@ def _no_number(text: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=fields_once, parse_float=_number, parse_constant=_no_number, strict=False
 )
-_ONCE = json.JSONDecoder(object_pairs_hook=fields_once, strict=False)
+# For its keys alone: a number that Python does not read is no reason to refuse what was read already.
+_ONCE = json.JSONDecoder(object_pairs_hook=fields_once, parse_int=str, parse_float=str, strict=False)
