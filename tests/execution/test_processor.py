@@ -305,21 +305,7 @@ class TestHowMuchAtOnce:
     async def test_each_connector_has_its_own_bound(self, prepared: Any) -> None:
         async with prepared(wait=0.1, count=4, maxPerConnector=1) as project:
             begun = time.monotonic()
-            active, most = 0, 0
-            execute = RunWorker.execute
-
-            async def counted(worker: RunWorker, claimed: Any) -> Any:
-                nonlocal active, most
-                active += 1
-                most = max(most, active)
-                try:
-                    return await execute(worker, claimed)
-                finally:
-                    active -= 1
-
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(RunWorker, "execute", counted)
-                await Processor(project.workspace).run(stop=asyncio.Event(), until=project.done)
+            most = await self.most_running(project, Processor(project.workspace))
             assert most == 1
             assert time.monotonic() - begun >= 0.4
 
