@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -124,3 +125,26 @@ def test_a_plugin_that_imported_ray_before_its_token_was_set_is_told_what_to_do(
     settings = ExecutionSettings(type="ray")
     with pytest.raises(InvalidInput, match="import ray inside"), connection.open_cluster(settings):
         pass
+
+
+class GcsClient:
+    """Of a cluster that refuses whoever asks."""
+
+    def __init__(self, address: str) -> None:
+        raise RuntimeError(address)
+
+
+def test_a_version_of_ray_that_knows_no_tokens_is_not_asked_about_one() -> None:
+    old = SimpleNamespace(_raylet=SimpleNamespace(GcsClient=GcsClient), exceptions=SimpleNamespace())
+    connection._check_token(old, "127.0.0.1:6379")
+
+
+def test_a_token_is_checked_where_the_standard_error_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: int) -> int:
+        raise OSError(9, "Bad file descriptor")
+
+    known = SimpleNamespace(AuthenticationError=RuntimeError)
+    ray = SimpleNamespace(_raylet=SimpleNamespace(GcsClient=GcsClient), exceptions=known)
+    monkeypatch.setattr(connection.os, "dup", closed)
+    with pytest.raises(ClusterUnavailable, match="asks for a token"):
+        connection._check_token(ray, "127.0.0.1:6379")
